@@ -15,7 +15,7 @@ mod options;
 mod symbols;
 
 pub use crate::tier::Level;
-pub use body::{Body, LoopEntry};
+pub use body::{Body, ColumnEntry, Entry, LoopEntry};
 pub use compiler::{Compiler, initialize, llvm_version, target};
 pub use cost::{cost, is_large, may_loop};
 pub use error::CodegenError;

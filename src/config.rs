@@ -69,6 +69,8 @@ pub struct Config {
     pub(crate) images: Vec<Image>,
     pub(crate) requires_images: bool,
     pub(crate) processor: Processor,
+    /// How many rows kernels compute at once; as many as are fastest if `None`.
+    pub(crate) lanes: Option<u32>,
     /// Whether programs are compiled and not run.
     pub(crate) is_for_image: bool,
     hosts: Vec<(String, u32, Closure)>,
@@ -98,6 +100,7 @@ impl Config {
             images: Vec::new(),
             requires_images: false,
             processor: Processor::Native,
+            lanes: None,
             is_for_image: false,
             hosts: Vec::new(),
             foreign: Vec::new(),
@@ -152,6 +155,23 @@ impl Config {
     #[must_use]
     pub fn require_images(mut self, require: bool) -> Self {
         self.requires_images = require;
+        self
+    }
+
+    /// Sets what code is compiled for: the processor of this machine by default, with all
+    /// that it has. Results do not depend on it.
+    #[must_use]
+    pub fn processor(mut self, processor: Processor) -> Self {
+        self.processor = processor;
+        self
+    }
+
+    /// Sets how many rows [kernels](crate::Kernel) compute at once: a power of two from 2 to
+    /// 64; others are rounded. By default, as many as fill two vectors of the processor.
+    /// Results do not depend on it.
+    #[must_use]
+    pub fn lanes(mut self, lanes: u32) -> Self {
+        self.lanes = Some(lanes.clamp(2, 64).next_power_of_two());
         self
     }
 

@@ -10,6 +10,7 @@ mod editing;
 mod formula;
 mod history;
 mod importing;
+mod isolated;
 mod limit;
 mod listing;
 mod opening;

@@ -104,6 +104,11 @@ impl Engine {
     /// compiler and the feature `compiler` is off.
     pub fn with_config(config: Config) -> Result<Self, Error> {
         Self::check_mode(config.mode)?;
+        let missing = config.processor.features().without(FeatureSet::present());
+        if !config.is_for_image && !missing.is_empty() {
+            let names: Vec<&str> = missing.names().collect();
+            return Err(Error::NoCompiler(format!("this processor does not have {}", names.join(", "))));
+        }
         process::watch();
         let names = Arc::new(Names::limited(config.limits.max_names));
         names.intern(EXPRESSION);

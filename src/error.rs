@@ -32,6 +32,24 @@ pub enum Error {
         /// How many were asked for.
         asked: u32,
     },
+    /// A column has another number of rows than the output.
+    #[error("column {column} has {rows} rows, not {wanted}")]
+    ColumnLength {
+        /// The position of the column among the arguments, from 0.
+        column: usize,
+        /// How many rows it has.
+        rows: usize,
+        /// How many rows the output has.
+        wanted: usize,
+    },
+    /// A bitmap has fewer bits than there are rows.
+    #[error("a bitmap has {bits} bits for {wanted} rows")]
+    BitmapLength {
+        /// How many bits there are from that of the first row on.
+        bits: usize,
+        /// How many rows there are.
+        wanted: usize,
+    },
     /// No variable of that name is declared.
     #[error("no variable `{0}` is declared")]
     NoVariable(String),
@@ -97,6 +115,8 @@ impl Error {
             Self::Failed(diagnostic) | Self::Internal(diagnostic) => std::slice::from_ref(diagnostic),
             Self::NoFunction(_)
             | Self::Arity { .. }
+            | Self::ColumnLength { .. }
+            | Self::BitmapLength { .. }
             | Self::NoVariable(_)
             | Self::VariableInUse { .. }
             | Self::OtherEngine

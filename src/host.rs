@@ -9,6 +9,7 @@
 
 pub(crate) mod decimal;
 mod foreign;
+pub(crate) mod lanes;
 pub(crate) mod library;
 pub(crate) mod nesting;
 mod outside;
@@ -530,6 +531,9 @@ pub fn support(symbol: &str) -> Option<usize> {
         "memcpy" => Some(libc::memcpy as *const () as usize),
         "memmove" => Some(libc::memmove as *const () as usize),
         symbol => {
+            if let Some(address) = lanes::support(symbol) {
+                return Some(address);
+            }
             let name = symbol.strip_prefix(PURE_FUNCTION)?;
             library().find(|(known, _)| *known == name).map(|(_, function)| function.address())
         }

@@ -23,6 +23,7 @@ mod certain;
 mod code;
 mod code_map;
 mod code_table;
+mod columns;
 mod osr;
 mod definition;
 mod shapes;
@@ -51,6 +52,7 @@ mod weak_table;
 mod worker;
 
 pub use bindings::{SharedBindings, WeakBindings};
+pub use columns::ColumnCode;
 pub use context::{DefinitionHandle, JitContext};
 pub use formula::CompiledFormula;
 pub use osr::OsrCode;
@@ -58,7 +60,7 @@ pub use slots::HeldSlot;
 
 use crate::abi::{self, Variables};
 use crate::budget::MemoryBudget;
-use crate::codegen;
+use crate::codegen::{self, Entry};
 pub use crate::codegen::Listing;
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
@@ -376,7 +378,7 @@ impl Jit {
         let jit = self.clone();
         self.wait_for(Some(stopper), move || {
             let bodies = functions.iter().zip(&plans).map(|((function, symbol), plan)| {
-                let request = BodyRequest { function, plan, osr: None };
+                let request = BodyRequest { function, plan, entry: Entry::Call };
                 (request, symbol.as_str())
             });
             make::list(&jit, listing, &bodies.collect::<Vec<_>>())

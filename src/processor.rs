@@ -138,6 +138,22 @@ impl fmt::Display for FeatureSet {
     }
 }
 
+impl Processor {
+    /// Returns the features that it has.
+    pub(crate) fn features(self) -> FeatureSet {
+        match self {
+            Self::Native => FeatureSet::present(),
+            Self::Portable(features) => features,
+        }
+    }
+
+    /// Returns the number of rows that code for it computes at once: two vectors, so that
+    /// one is computed while the other waits.
+    pub(crate) fn lanes(self) -> u32 {
+        2 * self.features().rank().0 / u64::BITS
+    }
+}
+
 impl fmt::Display for Processor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

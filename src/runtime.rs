@@ -11,6 +11,7 @@
 
 mod arguments;
 mod callbacks;
+mod columns;
 mod entry;
 mod execution;
 mod fence;
@@ -19,6 +20,7 @@ mod slot;
 mod x86_64;
 
 pub use arguments::CallArguments;
+pub use columns::run_columns;
 pub use callbacks::{Destination, RuntimeCallbacks, StopReason};
 pub use entry::enter_trampoline;
 pub use execution::{DEFAULT_STACK, Execution, ExecutionMemory, Left};

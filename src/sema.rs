@@ -7,6 +7,7 @@
 //! state.
 
 pub mod asked;
+pub mod call_graph;
 pub mod checked;
 mod checker;
 pub mod constant;

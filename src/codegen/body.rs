@@ -1,4 +1,4 @@
-//! What there is to compile: bodies of functions, and thunks.
+//! What there is to compile: bodies of functions.
 
 use crate::host::Builtin;
 use crate::name::Name;
@@ -23,9 +23,45 @@ pub struct Body<'a> {
     /// [`crate::abi::Symbol::Numbers`] says, so that it serves all functions that
     /// differ in nothing else.
     pub loads_numbers: bool,
-    /// The loop header where the code is entered; `None` for the function's own
-    /// entry.
-    pub osr: Option<LoopEntry>,
+    /// Where the code is entered.
+    pub entry: Entry,
+}
+
+/// Where the code of a function is entered.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Entry {
+    /// At its beginning, by a call.
+    Call,
+    /// At a loop header, by on-stack replacement.
+    Loop(LoopEntry),
+    /// At its beginning, for many rows of columns at once.
+    Columns(ColumnEntry),
+}
+
+impl Entry {
+    /// Returns the loop header, if it is one.
+    pub fn osr(self) -> Option<LoopEntry> {
+        match self {
+            Self::Loop(entry) => Some(entry),
+            Self::Call | Self::Columns(_) => None,
+        }
+    }
+}
+
+/// How code takes columns: `i64 (ptr stop, ptr columns, ptr values, ptr output, i64 rows)`.
+///
+/// `columns` has the address of the first row of each parameter; `values` the value of
+/// each parameter, and then of each variable of the context that is read, in the order
+/// of [`variables_of`](crate::sema::checked::variables_of). `rows` is a multiple of
+/// the number of lanes. Between the rounds of loops it looks at the word at `stop`, and
+/// stops if that is not 0. Returns the number of rows that are complete; if it has
+/// stopped, that is the number of the first row that was in the loop.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ColumnEntry {
+    /// How many rows are computed at once: a power of two.
+    pub lanes: u32,
+    /// The parameters that have the same value in every row, by bit.
+    pub every: u64,
 }
 
 /// An OSR entry: the loop header, and how many operand-stack values are live

@@ -1,13 +1,15 @@
 //! Compiling with LLVM.
 
+mod library;
 mod lower;
 mod pipeline;
 mod polls;
 mod recursion;
 mod refusal;
 mod types;
+mod wide;
 
-use super::body::Body;
+use super::body::{Body, Entry};
 use super::cost::{is_large, may_loop};
 use super::error::CodegenError;
 use super::options::{CompileOptions, Level, Listing};
@@ -111,17 +113,23 @@ impl Compiler {
         if let Some(size) = sizes.max().filter(|size| *size > self.largest) {
             return Err(CodegenError::TooLarge(size, self.largest));
         }
-        let level = if bodies.iter().any(|body| is_large(body.function)) { Level::O0 } else { options.level };
+        let is_called = |body: &&Body<'_>| !matches!(body.entry, Entry::Columns(_));
+        let is_large = bodies.iter().filter(is_called).any(|body| is_large(body.function));
+        let level = if is_large { Level::O0 } else { options.level };
         let options = CompileOptions { level, ..options };
         // The lowest level inlines nothing.
         let inlines = level > Level::O0;
         let lower = |module: &Module<'_>| {
             bodies.iter().try_for_each(|body| {
+                if let Entry::Columns(entry) = body.entry {
+                    return wide::body(module, *body, entry, options);
+                }
                 let body = Body { inline: if inlines { body.inline } else { &[] }, ..*body };
                 lower::body(module, body, names, options)
             })
         };
-        let loops = bodies.iter().any(|body| may_loop(body.function, body.inline));
+        let has_rows = |body: &Body<'_>| matches!(body.entry, Entry::Columns(_));
+        let loops = bodies.iter().any(|body| has_rows(body) || may_loop(body.function, body.inline));
         self.make_for(options.processor);
         self.compile(level, loops, lower, listing)
     }

@@ -83,16 +83,13 @@ impl Context {
     /// with the name that errors show.
     pub(crate) fn formula_of(&mut self, source: &Source, parameters: &[&str]) -> Result<Formula, Error> {
         let _environment = DefaultEnvironment::enter();
-        self.suggestions.refill();
-        let limit = self.limit()?;
-        let function = self.read_formula(source, parameters);
-        let function = self.begin_item(limit.as_ref()).and(function)?;
+        let function = self.formula_function(source, parameters)?;
         self.backend.admit(&self.engine, &function)?;
         let code = self.backend.formula(&function).map_err(|failure| self.failed(&failure))?;
         Ok(Formula { engine: self.engine.clone(), code: Arc::new(code), arity: function.arity() })
     }
 
-    fn read_formula(&self, source: &Source, parameters: &[&str]) -> Result<Arc<CheckedFunction>, Error> {
+    pub(super) fn read_formula(&self, source: &Source, parameters: &[&str]) -> Result<Arc<CheckedFunction>, Error> {
         let item = self.only_item(source)?;
         let held = parameters.iter().map(|text| self.name(text)).collect::<Result<Vec<_>, _>>()?;
         self.check_parameters(parameters)?;

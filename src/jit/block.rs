@@ -13,6 +13,7 @@ use super::slots::{CallTarget, HeldOffsets};
 use super::tier::Tier;
 use crate::abi::Symbol;
 use crate::budget::ContextBudget;
+use crate::codegen::Entry;
 use crate::fingerprint::Fingerprint;
 use crate::name::{HeldName, Name};
 use crate::pack::PackedBody;
@@ -126,7 +127,7 @@ impl CodeBlock {
         let defined = |name: Name| layer.definition(name).map(|bound| bound.function.clone());
         let plan = jit.plan_alone(entry.tier, function, &defined);
         let address = self.start() + entry.offset as usize;
-        if plan.identity(function, None, &jit.names) != entry.identity {
+        if plan.identity(function, Entry::Call, &jit.names) != entry.identity {
             jit.slots.retract(entry.slot, address);
             return None;
         }

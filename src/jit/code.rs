@@ -123,6 +123,11 @@ impl SharedBody {
         Arc::new(Self { jit: block.jit.clone(), keeps: KeptMemory::Block(block.clone()), address, size })
     }
 
+    /// Returns the address where it is entered.
+    pub(super) fn address(&self) -> usize {
+        self.address
+    }
+
     fn users(&self) -> &Users {
         match &self.keeps {
             KeptMemory::Own(_, users) => users,

@@ -10,7 +10,7 @@ use super::tier::CompilePlan;
 use super::weak_table::WeakTable;
 use super::worker::locked_steadily;
 use crate::bytes::Writer;
-use crate::codegen::LoopEntry;
+use crate::codegen::{ColumnEntry, Entry, LoopEntry};
 use crate::fingerprint::Fingerprint;
 use crate::name::{Name, Names};
 use crate::sema::checked::CheckedFunction;
@@ -34,12 +34,11 @@ struct Bodies {
 }
 
 impl CompilePlan {
-    /// Returns the identity of the code of a function, entered at a loop header or at
-    /// its own entry.
+    /// Returns the identity of the code of a function that is entered there.
     pub(super) fn identity(
         &self,
         function: &CheckedFunction,
-        osr: Option<LoopEntry>,
+        entry: Entry,
         names: &Names,
     ) -> Fingerprint {
         let mut writer = Writer::with_room(128);
@@ -61,9 +60,17 @@ impl CompilePlan {
             writer.text(&names.text(*name));
             writer.text(builtin.text());
         }
-        if let Some(LoopEntry { node, values }) = osr {
-            writer.number(node);
-            writer.number(values);
+        match entry {
+            Entry::Call => {}
+            Entry::Loop(LoopEntry { node, values }) => {
+                writer.number(node);
+                writer.number(values);
+            }
+            Entry::Columns(ColumnEntry { lanes, every }) => {
+                writer.text("columns");
+                writer.number(lanes);
+                writer.long(every);
+            }
         }
         Fingerprint::of(KIND, writer)
     }

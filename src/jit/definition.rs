@@ -15,6 +15,7 @@ use super::tier::{CompilePlan, Tier};
 use super::waiters::Waiters;
 use super::worker::{SteadyGuard, locked_steadily};
 use crate::budget::ContextBudget;
+use crate::codegen::Entry;
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
 use crate::pack::CodeStore;
@@ -334,14 +335,22 @@ pub(super) fn find(
     plan: &CompilePlan,
     budget: &Arc<ContextBudget>,
 ) -> Option<Arc<CompiledCode>> {
-    let request = BodyRequest { function, plan, osr: None };
-    let identity = request.identity(jit);
-    let present = is_shared(jit, function).then(|| jit.bodies.find(identity)).flatten();
-    let body = present.or_else(|| {
-        let (placed, size) = stored::place(jit, &request, identity, budget)?;
-        Some(shared(jit, &request, identity, placed, size))
-    })?;
+    let body = find_body(jit, &BodyRequest { function, plan, entry: Entry::Call }, budget)?;
     Some(CompiledCode::new(body, plan.clone(), function))
+}
+
+/// Returns such code, wherever it is entered.
+pub(super) fn find_body(
+    jit: &Arc<Jit>,
+    request: &BodyRequest<'_>,
+    budget: &Arc<ContextBudget>,
+) -> Option<Arc<SharedBody>> {
+    let identity = request.identity(jit);
+    let present = is_shared(jit, request.function).then(|| jit.bodies.find(identity)).flatten();
+    present.or_else(|| {
+        let (placed, size) = stored::place(jit, request, identity, budget)?;
+        Some(shared(jit, request, identity, placed, size))
+    })
 }
 
 /// Returns whether definitions of the same function share code. Expressions do not:
@@ -350,8 +359,8 @@ fn is_shared(jit: &Jit, function: &CheckedFunction) -> bool {
     jit.names.text(function.name) != EXPRESSION
 }
 
-/// Shares a body of that identity with other definitions that plan the same.
-fn shared(
+/// Shares a body of that identity with others that plan the same.
+pub(super) fn shared(
     jit: &Arc<Jit>,
     request: &BodyRequest<'_>,
     identity: Fingerprint,
@@ -385,11 +394,11 @@ pub(super) fn link(
     }
     let requests: Vec<_> = parts
         .iter()
-        .map(|(definition, plan)| BodyRequest { function: &definition.function, plan, osr: None })
+        .map(|(definition, plan)| BodyRequest { function: &definition.function, plan, entry: Entry::Call })
         .collect();
     let made = make(jit, &requests, budget)?;
     let code = |((definition, plan), (linked, size)): ((&Definition, CompilePlan), MadeBody)| {
-        let request = BodyRequest { function: &definition.function, plan: &plan, osr: None };
+        let request = BodyRequest { function: &definition.function, plan: &plan, entry: Entry::Call };
         let body = shared(jit, &request, request.identity(jit), linked, size);
         CompiledCode::new(body, plan, &definition.function)
     };

@@ -9,6 +9,7 @@
 use super::Jit;
 use super::tier::{Callees, CompilePlan, Tier};
 use crate::bytes::Writer;
+use crate::codegen::Entry;
 use crate::fingerprint::Fingerprint;
 use crate::host::{Callable, HostFunction};
 use crate::name::Name;
@@ -45,7 +46,7 @@ impl Jit {
             };
             let is_of = |tier: &&Tier| {
                 let plan = self.plan_alone(**tier, &function, &consult);
-                plan.identity(&function, None, &self.names) == identity
+                plan.identity(&function, Entry::Call, &self.names) == identity
             };
             let tier = *tiers.iter().find(is_of)?;
             let (name, arity) = (name.into(), function.arity());

@@ -9,7 +9,7 @@ use super::tier::CompilePlan;
 use super::worker::with_compiler;
 use super::{Jit, nanoseconds, refusal};
 use crate::budget::{CodeCharge, ContextBudget};
-use crate::codegen::{Body, Listing, LoopEntry, ObjectSymbols};
+use crate::codegen::{Body, Entry, Listing, ObjectSymbols};
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
 use crate::host::discard;
@@ -27,9 +27,8 @@ use std::time::{Duration, Instant};
 pub(super) struct BodyRequest<'a> {
     pub(super) function: &'a Arc<CheckedFunction>,
     pub(super) plan: &'a CompilePlan,
-    /// The loop header where the code is entered; `None` for the function's own
-    /// entry.
-    pub(super) osr: Option<LoopEntry>,
+    /// Where the code is entered.
+    pub(super) entry: Entry,
 }
 
 /// A linked body, and its size in bytes.
@@ -138,7 +137,7 @@ fn keep<'a>(jit: &Jit, object: &[u8], bodies: impl Iterator<Item = (&'a BodyRequ
 impl BodyRequest<'_> {
     /// Returns the identity of its code.
     pub(super) fn identity(&self, jit: &Jit) -> Fingerprint {
-        self.plan.identity(self.function, self.osr, &jit.names)
+        self.plan.identity(self.function, self.entry, &jit.names)
     }
 
     /// Returns what its code is made of, for people.
@@ -160,7 +159,7 @@ impl BodyRequest<'_> {
         if *name == *EXPRESSION {
             return;
         }
-        let (arity, tier, is_osr) = (self.function.arity(), self.plan.tier, self.osr.is_some());
+        let (arity, tier, is_osr) = (self.function.arity(), self.plan.tier, self.entry.osr().is_some());
         let compilation = Compilation { name: &name, arity, tier, is_osr, took };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| observer(&compilation))) {
             discard(panic);
@@ -169,7 +168,11 @@ impl BodyRequest<'_> {
 
     /// Returns a symbol for its body.
     pub(super) fn symbol(&self, jit: &Jit) -> BodySymbol {
-        let kind = if self.osr.is_some() { "osr" } else { "impl" };
+        let kind = match self.entry {
+            Entry::Call => "impl",
+            Entry::Loop(_) => "osr",
+            Entry::Columns(_) => "columns",
+        };
         let identity = self.plan.identity_of(self.function, &jit.names);
         jit.symbols.body(self.function, identity, &jit.names, kind)
     }
@@ -179,7 +182,7 @@ impl BodyRequest<'_> {
         CodeOwner {
             function: self.function.clone(),
             is_shared_by_shape: self.plan.loads_numbers,
-            is_osr: self.osr.is_some(),
+            is_osr: self.entry.osr().is_some(),
         }
     }
 
@@ -191,7 +194,7 @@ impl BodyRequest<'_> {
             builtins: &self.plan.assumptions.builtins,
             hot_after: self.plan.hot_after,
             loads_numbers: self.plan.loads_numbers,
-            osr: self.osr,
+            entry: self.entry,
         }
     }
 }

@@ -11,7 +11,7 @@ use super::make::{BodyRequest, make};
 use super::tier::{CompilePlan, Tier};
 use super::{Jit, stored};
 use crate::budget::ContextBudget;
-use crate::codegen::LoopEntry;
+use crate::codegen::{Entry, LoopEntry};
 use crate::failure::Failure;
 use crate::process::Generation;
 use crate::runtime::ExecutionMemory;
@@ -185,7 +185,7 @@ impl OsrCode {
             *self.status.lock() = OsrStatus::Failed;
             return;
         }
-        let request = BodyRequest { function: &self.function, plan, osr: Some(self.entry) };
+        let request = BodyRequest { function: &self.function, plan, entry: Entry::Loop(self.entry) };
         let compiled = || make(jit, &[request], budget).ok()?.pop();
         let placed = stored::place(jit, &request, request.identity(jit), budget);
         let linked = placed.or_else(compiled).map(|(linked, _)| linked);

@@ -256,3 +256,17 @@ impl CheckedFunction {
             || self.nodes.contains(&CheckedNode::SetVariable(name))
     }
 }
+
+/// Returns the variables of the context that functions read or assign, each once, in the
+/// order in which they are met.
+pub fn variables_of<'a>(functions: impl IntoIterator<Item = &'a CheckedFunction>) -> Vec<Name> {
+    let mut variables = Vec::new();
+    for node in functions.into_iter().flat_map(|function| &function.nodes) {
+        if let CheckedNode::Variable(name) | CheckedNode::SetVariable(name) = node
+            && !variables.contains(name)
+        {
+            variables.push(*name);
+        }
+    }
+    variables
+}

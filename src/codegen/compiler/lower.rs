@@ -43,10 +43,10 @@ pub(super) fn body(
 ) -> Result<()> {
     let types = Types::new(module);
     let root = body.function;
-    let arity = body.osr.map_or(root.arity(), |osr| root.locals + osr.values);
+    let arity = body.entry.osr().map_or(root.arity(), |osr| root.locals + osr.values);
     let main = types.define(module, body.symbol, arity);
     // OSR code is not a callee, and baseline code may be replaced while it recurs.
-    let is_replaced = body.osr.is_some() || body.hot_after.is_some();
+    let is_replaced = body.entry.osr().is_some() || body.hot_after.is_some();
     let itself = (!is_replaced).then_some(((root.name, root.arity()), DirectCall::Copy(main)));
     let builtin = |(name, of): &(Name, Builtin)| ((*name, of.arity()), DirectCall::Builtin(*of));
     let mut direct: FxHashMap<_, _> = body.builtins.iter().map(builtin).collect();
@@ -83,7 +83,7 @@ pub(super) fn body(
     let is_expression = names.text(root.name) == EXPRESSION;
     let may_recur = (calls || calls_others) && !is_expression;
     let is_large = root.nodes.len() > 1000;
-    let checks = (options.counts_fuel || is_large || may_recur) && body.osr.is_none();
+    let checks = (options.counts_fuel || is_large || may_recur) && body.entry.osr().is_none();
     // LLVM does not inline recursion, but it does inline a chain of copies, the
     // last of which calls the function itself. If nothing else is called, every
     // recursion passes that last copy, and none is entered more rarely.
@@ -108,7 +108,7 @@ pub(super) fn body(
         module,
         source: root,
         function: main,
-        osr: body.osr,
+        osr: body.entry.osr(),
         direct: &direct,
         names,
         options,

@@ -2,13 +2,13 @@
 //! of pure functions.
 
 use super::IrLowering;
+use crate::codegen::compiler::library;
 use crate::codegen::compiler::refusal::{Result, missing};
 use crate::codegen::compiler::types::result;
 use crate::codegen::error::CodegenError;
-use crate::host::{Builtin, Intrinsic, PURE_FUNCTION, PureFunction};
+use crate::host::{Builtin, Intrinsic, PureFunction};
 use crate::syntax::operator::BinaryOp;
 use inkwell::FloatPredicate;
-use inkwell::attributes::AttributeLoc;
 use inkwell::intrinsics::Intrinsic as LlvmIntrinsic;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicMetadataValueEnum, FloatValue, FunctionValue};
@@ -79,25 +79,6 @@ impl<'c> IrLowering<'_, 'c> {
         function: PureFunction,
         arguments: &[FloatValue<'c>],
     ) -> Result<FloatValue<'c>> {
-        let constant = |value: &FloatValue<'c>| value.get_constant().map(|(number, _)| number);
-        let constants: Option<Vec<f64>> = arguments.iter().map(constant).collect();
-        if let Some(value) = constants.and_then(|constants| function.call(&constants)) {
-            return Ok(self.types.double.const_float(value));
-        }
-        let symbol = format!("{PURE_FUNCTION}{}", function.text());
-        let declared = self.module.get_function(&symbol).unwrap_or_else(|| {
-            let parameters = vec![self.types.double.into(); arguments.len()];
-            let declared =
-                self.module.add_function(&symbol, self.types.double.fn_type(&parameters, false), None);
-            // It touches no memory and always returns, so equal calls may be
-            // merged, and made where their results may not be needed.
-            for name in ["nounwind", "willreturn", "nosync", "nofree", "speculatable"] {
-                declared.add_attribute(AttributeLoc::Function, self.types.attribute(name));
-            }
-            declared.add_attribute(AttributeLoc::Function, self.types.attribute("memory"));
-            declared
-        });
-        let arguments: Vec<BasicMetadataValueEnum<'c>> = arguments.iter().map(|one| (*one).into()).collect();
-        result(self.builder.build_call(declared, &arguments, "")?)
+        library::pure_call(self.module, &self.types, &self.builder, function, arguments)
     }
 }

@@ -1,0 +1,511 @@
+//! Wide lowering: code that computes many rows of columns at once.
+//!
+//! The same walk over a checked body as in [`lower`](super::lower), but a value is a
+//! vector with a *lane* for each row. Where rows go different ways, both ways are taken,
+//! each under a *mask* of the rows that go it: an `if` whose condition differs becomes a
+//! selection, and a loop goes on while any lane does. It is the model of execution of ISPC
+//! (Pharr and Mark, "ispc: A SPMD compiler for high-performance CPU programming", 2012).
+//!
+//! What is the same in every row, since it depends only on numbers, on variables of the
+//! context and on arguments that are given once, stays one double, and its branches stay
+//! branches. All callees are part of the code, and nothing is called but functions that
+//! compute a double and do nothing else. So in a lane that is masked anything may be
+//! computed, and nothing happens.
+#![allow(unsafe_code)]
+
+mod arithmetic;
+mod control;
+mod mathematics;
+
+use super::refusal::{Result, missing};
+use super::types::Types;
+use crate::codegen::body::{Body, ColumnEntry};
+use crate::codegen::options::CompileOptions;
+use crate::host::Builtin;
+use crate::name::Name;
+use crate::processor::FeatureSet;
+use crate::sema::checked::{CheckedFunction, CheckedNode, variables_of};
+use control::{Marks, WideConstruct};
+use inkwell::attributes::AttributeLoc;
+use inkwell::basic_block::BasicBlock;
+use inkwell::builder::Builder;
+use inkwell::intrinsics::Intrinsic as LlvmIntrinsic;
+use inkwell::module::Module;
+use inkwell::types::{BasicTypeEnum, VectorType};
+use inkwell::values::{
+    BasicValueEnum, FloatValue, FunctionValue, IntValue, PhiValue, PointerValue, VectorValue,
+};
+use inkwell::{FloatPredicate, IntPredicate};
+use rustc_hash::FxHashMap;
+
+/// Adds code of a function over columns to the module.
+pub(super) fn body(
+    module: &Module<'_>,
+    body: Body<'_>,
+    entry: ColumnEntry,
+    options: CompileOptions,
+) -> Result<()> {
+    let mut lowering = WideLowering::new(module, body, entry, options)?;
+    let rows = lowering.begin(body, entry)?;
+    let value = lowering.function(body.function, rows.arguments.clone(), None)?;
+    lowering.end(&rows, value)
+}
+
+/// A value of a row.
+#[derive(Clone, Copy)]
+enum Wide<'c> {
+    /// The same in every row.
+    Every(FloatValue<'c>),
+    /// A vector with a lane for each row.
+    Each(VectorValue<'c>),
+}
+
+/// A truth of a row.
+#[derive(Clone, Copy)]
+enum WideTruth<'c> {
+    Every(IntValue<'c>),
+    Each(VectorValue<'c>),
+}
+
+/// The lanes that are alive; all of them if `None`.
+type Mask<'c> = Option<VectorValue<'c>>;
+
+/// A local of a function.
+#[derive(Clone, Copy)]
+enum WideLocal<'c> {
+    /// Not bound yet.
+    Unbound,
+    /// Never assigned.
+    Value(Wide<'c>),
+    /// In memory, as a vector.
+    Place(PointerValue<'c>),
+}
+
+/// The loop over the rows.
+struct RowLoop<'c> {
+    head: BasicBlock<'c>,
+    row: PhiValue<'c>,
+    number: IntValue<'c>,
+    output: PointerValue<'c>,
+    arguments: Vec<Wide<'c>>,
+}
+
+/// A function that is being lowered.
+struct WideFrame<'m, 'c> {
+    source: &'m CheckedFunction,
+    marks: Marks,
+    locals: Vec<WideLocal<'c>>,
+    values: Vec<Wide<'c>>,
+    open: Vec<WideConstruct<'c>>,
+    /// The index of the node that is being lowered.
+    at: usize,
+}
+
+struct WideLowering<'m, 'c> {
+    module: &'m Module<'c>,
+    types: Types<'c>,
+    builder: Builder<'c>,
+    function: FunctionValue<'c>,
+    /// The first block, which allocates memory and ends with a jump.
+    entry: BasicBlock<'c>,
+    lanes: u32,
+    doubles: VectorType<'c>,
+    truths: VectorType<'c>,
+    features: FeatureSet,
+    /// The functions that may be called, each with whether it is worth a branch.
+    callees: FxHashMap<(Name, u32), (&'m CheckedFunction, bool)>,
+    builtins: FxHashMap<(Name, u32), Builtin>,
+    variables: FxHashMap<Name, FloatValue<'c>>,
+    /// The word that asks to stop.
+    stop: PointerValue<'c>,
+    /// The first of the rows that are being computed.
+    row: IntValue<'c>,
+    /// Where the code stops, with the number of a row.
+    stopped: (BasicBlock<'c>, PhiValue<'c>),
+    mask: Mask<'c>,
+    /// Where arguments of functions of the library are passed.
+    passed: Vec<PointerValue<'c>>,
+    frame: WideFrame<'m, 'c>,
+}
+
+impl<'m, 'c> WideLowering<'m, 'c> {
+    fn new(
+        module: &'m Module<'c>,
+        body: Body<'m>,
+        entry: ColumnEntry,
+        options: CompileOptions,
+    ) -> Result<Self> {
+        let types = Types::new(module);
+        let context = types.context;
+        let (pointer, i64) = (types.pointer, context.i64_type());
+        let parameters = [pointer.into(), pointer.into(), pointer.into(), pointer.into(), i64.into()];
+        let function = module.add_function(body.symbol, i64.fn_type(&parameters, false), None);
+        function.add_attribute(AttributeLoc::Function, types.attribute("nounwind"));
+        let width = (entry.lanes * 64 / 2).clamp(128, 512).to_string();
+        for (name, value) in [
+            ("prefer-vector-width", width.as_str()),
+            ("min-legal-vector-width", width.as_str()),
+            // A frame may be larger than the page that guards a stack.
+            ("probe-stack", "inline-asm"),
+            ("frame-pointer", "non-leaf"),
+        ] {
+            function.add_attribute(AttributeLoc::Function, context.create_string_attribute(name, value));
+        }
+        let builder = context.create_builder();
+        let first = context.append_basic_block(function, "entry");
+        let stopped = context.append_basic_block(function, "stopped");
+        builder.position_at_end(stopped);
+        let phi = builder.build_phi(i64, "row")?;
+        builder.build_return(Some(&phi.as_basic_value()))?;
+        builder.position_at_end(first);
+        let builtins: FxHashMap<_, _> =
+            body.builtins.iter().map(|(name, of)| ((*name, of.arity()), *of)).collect();
+        let mut callees = FxHashMap::default();
+        for callee in body.inline {
+            let is_heavy = control::is_heavy(callee, 0..callee.nodes.len(), &callees, &builtins);
+            callees.insert((callee.name, callee.arity()), (&**callee, is_heavy));
+        }
+        Ok(Self {
+            module,
+            builder,
+            function,
+            entry: first,
+            lanes: entry.lanes,
+            doubles: types.double.vec_type(entry.lanes),
+            truths: context.bool_type().vec_type(entry.lanes),
+            features: options.processor.features(),
+            callees,
+            builtins,
+            variables: FxHashMap::default(),
+            stop: pointer.const_null(),
+            row: i64.const_zero(),
+            stopped: (stopped, phi),
+            mask: None,
+            passed: Vec::new(),
+            frame: WideFrame::new(body.function),
+            types,
+        })
+    }
+
+    /// Emits the beginning of the loop over the rows, up to the arguments of one round.
+    fn begin(&mut self, body: Body<'m>, entry: ColumnEntry) -> Result<RowLoop<'c>> {
+        let i64 = self.types.context.i64_type();
+        let pointer = |index| match self.function.get_nth_param(index) {
+            Some(BasicValueEnum::PointerValue(value)) => Ok(value),
+            _ => Err(missing()),
+        };
+        let (columns, values, output) = (pointer(1)?, pointer(2)?, pointer(3)?);
+        self.stop = pointer(0)?;
+        let Some(BasicValueEnum::IntValue(number)) = self.function.get_nth_param(4) else {
+            return Err(missing());
+        };
+        let arity = body.function.arity();
+        let is_every = |index: u32| index < u64::BITS && entry.every >> index & 1 == 1;
+        // What is the same in every row is loaded once.
+        let value_at = |lowering: &Self, index: u64| -> Result<FloatValue<'c>> {
+            let place = lowering.element(lowering.types.double.into(), values, i64.const_int(index, false))?;
+            Ok(lowering.builder.build_load(lowering.types.double, place, "")?.into_float_value())
+        };
+        let mut sources = Vec::with_capacity(arity as usize);
+        for index in 0..arity {
+            sources.push(if is_every(index) {
+                Err(value_at(self, u64::from(index))?)
+            } else {
+                let index = i64.const_int(u64::from(index), false);
+                let place = self.element(self.types.pointer.into(), columns, index)?;
+                Ok(self.builder.build_load(self.types.pointer, place, "")?.into_pointer_value())
+            });
+        }
+        let functions = body.inline.iter().map(|inlined| &**inlined).chain([body.function]);
+        for (index, name) in (u64::from(arity)..).zip(variables_of(functions)) {
+            let value = value_at(self, index)?;
+            self.variables.insert(name, value);
+        }
+        let (head, rows, done) = (self.block("rows"), self.block("row"), self.block("done"));
+        // Memory is allocated in the first block later, so it ends with a jump by itself.
+        let before = self.block("begin");
+        self.builder.build_unconditional_branch(before)?;
+        self.builder.position_at_end(before);
+        self.builder.build_unconditional_branch(head)?;
+        self.builder.position_at_end(head);
+        let row = self.builder.build_phi(i64, "row")?;
+        row.add_incoming(&[(&i64.const_zero(), before)]);
+        self.row = row.as_basic_value().into_int_value();
+        let is_left = self.builder.build_int_compare(IntPredicate::ULT, self.row, number, "")?;
+        self.builder.build_conditional_branch(is_left, rows, done)?;
+        self.builder.position_at_end(done);
+        self.builder.build_return(Some(&number))?;
+        self.builder.position_at_end(rows);
+        let mut arguments = Vec::with_capacity(arity as usize);
+        for source in sources {
+            arguments.push(match source {
+                Err(value) => Wide::Every(value),
+                Ok(column) => {
+                    let place = self.element(self.types.double.into(), column, self.row)?;
+                    Wide::Each(self.load(place)?)
+                }
+            });
+        }
+        Ok(RowLoop { head, row, number, output, arguments })
+    }
+
+    /// Emits the end of the loop: stores the results. A NaN is stored as one pattern, so
+    /// that columns are equal to the bit.
+    fn end(&mut self, rows: &RowLoop<'c>, value: Wide<'c>) -> Result<()> {
+        let value = self.each(value)?;
+        let is_nan = self.builder.build_float_compare(FloatPredicate::UNO, value, value, "")?;
+        let nan = self.splat(self.types.double.const_float(f64::NAN))?;
+        let value = self.builder.build_select(is_nan, nan, value, "")?.into_vector_value();
+        let place = self.element(self.types.double.into(), rows.output, self.row)?;
+        let store = self.builder.build_store(place, value)?;
+        store.set_alignment(8).map_err(|_| missing())?;
+        let lanes = self.types.context.i64_type().const_int(self.lanes.into(), false);
+        let next = self.builder.build_int_add(self.row, lanes, "")?;
+        rows.row.add_incoming(&[(&next, self.here()?)]);
+        self.builder.build_unconditional_branch(rows.head)?;
+        let (stopped, phi) = self.stopped;
+        if phi.count_incoming() == 0 {
+            // No loop: nothing stops.
+            self.builder.position_at_end(self.block("never"));
+            phi.add_incoming(&[(&rows.number, self.here()?)]);
+            self.builder.build_unconditional_branch(stopped)?;
+        }
+        Ok(())
+    }
+
+    /// Lowers a function with these arguments, for the lanes of the mask.
+    fn function(
+        &mut self,
+        source: &'m CheckedFunction,
+        arguments: Vec<Wide<'c>>,
+        mask: Mask<'c>,
+    ) -> Result<Wide<'c>> {
+        let outer = std::mem::replace(&mut self.frame, WideFrame::new(source));
+        let outer_mask = std::mem::replace(&mut self.mask, mask);
+        let is_assigned = assigned(source);
+        for (local, is_assigned) in is_assigned.into_iter().enumerate() {
+            let argument = arguments.get(local).copied();
+            let local = if is_assigned {
+                let place = self.allocate(self.doubles.into())?;
+                argument.map(|value| self.store(place, value)).transpose()?;
+                WideLocal::Place(place)
+            } else {
+                argument.map_or(WideLocal::Unbound, WideLocal::Value)
+            };
+            self.frame.locals.push(local);
+        }
+        for (at, node) in source.nodes.iter().enumerate() {
+            self.frame.at = at;
+            self.node(*node)?;
+        }
+        let value = self.pop()?;
+        self.frame = outer;
+        self.mask = outer_mask;
+        Ok(value)
+    }
+
+    fn node(&mut self, node: CheckedNode) -> Result<()> {
+        match node {
+            CheckedNode::Number(index) => {
+                let number = self.frame.source.numbers.get(index as usize).ok_or_else(missing)?;
+                self.push(Wide::Every(self.types.double.const_float(*number)));
+            }
+            CheckedNode::Local(local) => {
+                let value = match self.local(local)? {
+                    WideLocal::Value(value) => value,
+                    WideLocal::Place(place) => Wide::Each(self.load(place)?),
+                    WideLocal::Unbound => return Err(missing()),
+                };
+                self.push(value);
+            }
+            CheckedNode::Variable(name) => {
+                let value = self.variables.get(&name).ok_or_else(missing)?;
+                self.push(Wide::Every(*value));
+            }
+            CheckedNode::SetLocal(local) => {
+                let value = self.frame.values.last().copied().ok_or_else(missing)?;
+                self.assign(local, value)?;
+            }
+            // An obstacle to this code.
+            CheckedNode::SetVariable(_) => return Err(missing()),
+            CheckedNode::Unary(op) => self.unary(op)?,
+            CheckedNode::Binary(op) if op.short_circuits() => self.end_short_circuit(op)?,
+            CheckedNode::Binary(op) => self.binary(op)?,
+            CheckedNode::ShortCircuit(op) => self.begin_short_circuit(op)?,
+            CheckedNode::Call(callee) => self.call(callee)?,
+            CheckedNode::Then => self.then()?,
+            CheckedNode::Else => self.otherwise()?,
+            CheckedNode::If => self.end_if()?,
+            CheckedNode::ForVariable(local) => self.begin_loop(local)?,
+            CheckedNode::ForCondition => self.loop_condition()?,
+            CheckedNode::ForStep => self.loop_step()?,
+            CheckedNode::For => self.end_loop()?,
+            CheckedNode::Bind(local) => {
+                let value = self.pop()?;
+                self.bind(local, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, index: u32) -> Result<()> {
+        let callee = *self.frame.source.callees.get(index as usize).ok_or_else(missing)?;
+        let key = (callee.name, callee.arity);
+        let first =
+            self.frame.values.len().checked_sub(callee.arity as usize).ok_or_else(missing)?;
+        if let Some((function, _)) = self.callees.get(&key).copied() {
+            let arguments = self.frame.values.split_off(first);
+            let value = self.function(function, arguments, self.mask)?;
+            self.push(value);
+            return Ok(());
+        }
+        let builtin = *self.builtins.get(&key).ok_or_else(missing)?;
+        let arguments = self.frame.values.split_off(first);
+        let value = self.builtin(builtin, &arguments)?;
+        self.push(value);
+        Ok(())
+    }
+
+    // --- values -----------------------------------------------------------
+
+    fn push(&mut self, value: Wide<'c>) {
+        self.frame.values.push(value);
+    }
+
+    fn pop(&mut self) -> Result<Wide<'c>> {
+        self.frame.values.pop().ok_or_else(missing)
+    }
+
+    fn local(&self, local: u32) -> Result<WideLocal<'c>> {
+        self.frame.locals.get(local as usize).copied().ok_or_else(missing)
+    }
+
+    /// Gives a local its first value. What it is in masked lanes is of no account: the
+    /// scope of the local is that of the mask.
+    fn bind(&mut self, local: u32, value: Wide<'c>) -> Result<()> {
+        match self.local(local)? {
+            WideLocal::Place(place) => self.store(place, value),
+            WideLocal::Value(_) | WideLocal::Unbound => {
+                self.frame.locals[local as usize] = WideLocal::Value(value);
+                Ok(())
+            }
+        }
+    }
+
+    /// Assigns a local in the lanes that are alive.
+    fn assign(&mut self, local: u32, value: Wide<'c>) -> Result<()> {
+        let WideLocal::Place(place) = self.local(local)? else { return Err(missing()) };
+        let value = match self.mask {
+            None => value,
+            Some(mask) => {
+                let before = self.load(place)?;
+                let value = self.each(value)?;
+                Wide::Each(self.builder.build_select(mask, value, before, "")?.into_vector_value())
+            }
+        };
+        self.store(place, value)
+    }
+
+    fn load(&self, place: PointerValue<'c>) -> Result<VectorValue<'c>> {
+        let value = self.builder.build_load(self.doubles, place, "")?.into_vector_value();
+        // A column is aligned as a double is.
+        value.as_instruction().ok_or_else(missing)?.set_alignment(8).map_err(|_| missing())?;
+        Ok(value)
+    }
+
+    fn store(&self, place: PointerValue<'c>, value: Wide<'c>) -> Result<()> {
+        let value = self.each(value)?;
+        self.builder.build_store(place, value)?.set_alignment(8).map_err(|_| missing())
+    }
+
+    /// Allocates memory of the frame.
+    fn allocate(&self, kind: BasicTypeEnum<'c>) -> Result<PointerValue<'c>> {
+        let builder = self.types.context.create_builder();
+        match self.entry.get_first_instruction() {
+            Some(first) => builder.position_before(&first),
+            None => builder.position_at_end(self.entry),
+        }
+        Ok(builder.build_alloca(kind, "")?)
+    }
+
+    /// Returns a value as a vector.
+    fn each(&self, value: Wide<'c>) -> Result<VectorValue<'c>> {
+        match value {
+            Wide::Each(value) => Ok(value),
+            Wide::Every(value) => self.splat(value),
+        }
+    }
+
+    /// Returns a vector with the same value in every lane.
+    fn splat(&self, value: FloatValue<'c>) -> Result<VectorValue<'c>> {
+        if value.is_const() {
+            return Ok(VectorType::const_vector(&vec![value; self.lanes as usize]));
+        }
+        let first = self.types.context.i32_type().const_zero();
+        let one = self.builder.build_insert_element(self.doubles.get_poison(), value, first, "")?;
+        self.spread(one, self.doubles)
+    }
+
+    /// Returns a vector of truths with the same one in every lane.
+    fn splat_truth(&self, truth: IntValue<'c>) -> Result<VectorValue<'c>> {
+        if truth.is_const() {
+            return Ok(VectorType::const_vector(&vec![truth; self.lanes as usize]));
+        }
+        let first = self.types.context.i32_type().const_zero();
+        let one = self.builder.build_insert_element(self.truths.get_poison(), truth, first, "")?;
+        self.spread(one, self.truths)
+    }
+
+    /// Returns a vector with the first element of another in every lane.
+    fn spread(&self, vector: VectorValue<'c>, kind: VectorType<'c>) -> Result<VectorValue<'c>> {
+        let zeros = self.types.context.i32_type().vec_type(self.lanes).const_zero();
+        Ok(self.builder.build_shuffle_vector(vector, kind.get_poison(), zeros, "")?)
+    }
+
+    /// Returns the address of an element of an array.
+    fn element(
+        &self,
+        kind: BasicTypeEnum<'c>,
+        array: PointerValue<'c>,
+        index: IntValue<'c>,
+    ) -> Result<PointerValue<'c>> {
+        // SAFETY: the arrays have an element for each parameter, variable and row, by the
+        // contract of `ColumnEntry`; the code reaches no others.
+        Ok(unsafe { self.builder.build_in_bounds_gep(kind, array, &[index], "")? })
+    }
+
+    /// Returns an intrinsic of LLVM.
+    fn declare(&self, name: &str, overloads: &[BasicTypeEnum<'c>]) -> Result<FunctionValue<'c>> {
+        LlvmIntrinsic::find(name)
+            .and_then(|found| found.get_declaration(self.module, overloads))
+            .ok_or_else(missing)
+    }
+
+    fn block(&self, name: &str) -> BasicBlock<'c> {
+        self.types.context.append_basic_block(self.function, name)
+    }
+
+    fn here(&self) -> Result<BasicBlock<'c>> {
+        self.builder.get_insert_block().ok_or_else(missing)
+    }
+}
+
+impl<'m> WideFrame<'m, '_> {
+    fn new(source: &'m CheckedFunction) -> Self {
+        let locals = Vec::with_capacity(source.locals as usize);
+        Self { source, marks: Marks::of(source), locals, values: Vec::new(), open: Vec::new(), at: 0 }
+    }
+}
+
+/// Returns, for each local, whether its value changes after it is bound.
+fn assigned(source: &CheckedFunction) -> Vec<bool> {
+    let mut is_assigned = vec![false; source.locals as usize];
+    for node in &source.nodes {
+        if let CheckedNode::SetLocal(local) | CheckedNode::ForVariable(local) = node
+            && let Some(is_assigned) = is_assigned.get_mut(*local as usize)
+        {
+            *is_assigned = true;
+        }
+    }
+    is_assigned
+}

@@ -1,0 +1,352 @@
+//! Branches and loops in every lane: which lanes are alive where.
+
+use super::{Mask, Wide, WideLocal, WideLowering, WideTruth};
+use crate::codegen::compiler::refusal::{Result, missing};
+use crate::host::Builtin;
+use crate::name::Name;
+use crate::sema::checked::{CheckedFunction, CheckedNode};
+use crate::syntax::operator::BinaryOp;
+use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
+use inkwell::values::{IntValue, PhiValue, VectorValue};
+use rustc_hash::FxHashMap;
+use std::num::NonZero;
+use std::ops::Range;
+
+/// Where the parts of the `if`s and of the `&&`s of a function end.
+pub(super) struct Marks(FxHashMap<usize, usize>);
+
+impl Marks {
+    pub(super) fn of(function: &CheckedFunction) -> Self {
+        let (mut ends, mut open) = (FxHashMap::default(), Vec::new());
+        for (at, node) in function.nodes.iter().enumerate() {
+            match node {
+                CheckedNode::Then | CheckedNode::ShortCircuit(_) => open.push(at),
+                CheckedNode::Else => {
+                    open.pop().map(|begin| ends.insert(begin, at));
+                    open.push(at);
+                }
+                CheckedNode::If => _ = open.pop().map(|begin| ends.insert(begin, at)),
+                CheckedNode::Binary(op) if op.short_circuits() => {
+                    open.pop().map(|begin| ends.insert(begin, at));
+                }
+                _ => {}
+            }
+        }
+        Self(ends)
+    }
+}
+
+/// A part of a function is worth a branch from this number of nodes on.
+const MANY: usize = 24;
+
+/// Returns whether it may take longer to compute some nodes of a function than to find out
+/// that no lane needs them.
+pub(super) fn is_heavy(
+    function: &CheckedFunction,
+    part: Range<usize>,
+    callees: &FxHashMap<(Name, u32), (&CheckedFunction, bool)>,
+    builtins: &FxHashMap<(Name, u32), Builtin>,
+) -> bool {
+    let nodes = function.nodes.get(part).unwrap_or(&[]);
+    let is_heavy = |node: &CheckedNode| match node {
+        CheckedNode::For
+        | CheckedNode::Binary(BinaryOp::Remainder | BinaryOp::Power | BinaryOp::Divide) => true,
+        CheckedNode::Call(index) => function.callees.get(*index as usize).is_none_or(|callee| {
+            let key = (callee.name, callee.arity);
+            match (callees.get(&key), builtins.get(&key)) {
+                (Some((_, is_heavy)), _) => *is_heavy,
+                (None, Some(Builtin::Instruction(_))) => false,
+                (None, _) => true,
+            }
+        }),
+        _ => false,
+    };
+    nodes.len() >= MANY || nodes.iter().any(is_heavy)
+}
+
+/// A construct whose end has not been reached yet.
+pub(super) enum WideConstruct<'c> {
+    /// `&&`, `||`.
+    ShortCircuit { left: WideTruth<'c>, right: Side<'c> },
+    /// `if`, before its `else`.
+    Then { truth: WideTruth<'c>, then: Side<'c> },
+    /// `if`, after its `else`: the value of the first branch.
+    Else { truth: WideTruth<'c>, value: Wide<'c>, otherwise: Side<'c> },
+    /// `for`.
+    Loop(WideLoop<'c>),
+}
+
+/// A part that only some lanes need.
+pub(super) struct Side<'c> {
+    /// The lanes that were alive before.
+    outer: Mask<'c>,
+    /// Where it is skipped if none needs it: the block before, and the one after.
+    skip: Option<(BasicBlock<'c>, BasicBlock<'c>)>,
+}
+
+/// The parts of a `for`. The order of execution is body, step, condition, increment.
+pub(super) struct WideLoop<'c> {
+    variable: u32,
+    outer: Mask<'c>,
+    /// The lanes that are in the loop.
+    live: PhiValue<'c>,
+    body: BasicBlock<'c>,
+    condition: BasicBlock<'c>,
+    step: BasicBlock<'c>,
+    /// Set after the condition: its truth and the block where it ended.
+    decision: Option<(WideTruth<'c>, BasicBlock<'c>)>,
+    /// Set after the step.
+    increment: Option<Wide<'c>>,
+}
+
+impl<'c> WideLowering<'_, 'c> {
+    /// Returns whether any lane has a truth.
+    pub(super) fn any(&self, truths: VectorValue<'c>) -> Result<IntValue<'c>> {
+        let bits = self.bits(truths)?;
+        Ok(self.builder.build_int_compare(IntPredicate::NE, bits, bits.get_type().const_zero(), "")?)
+    }
+
+    /// Returns truths as an integer with a bit for each lane.
+    fn bits(&self, truths: VectorValue<'c>) -> Result<IntValue<'c>> {
+        let lanes = NonZero::new(self.lanes).ok_or_else(missing)?;
+        let kind = self.types.context.custom_width_int_type(lanes).map_err(|_| missing())?;
+        Ok(self.builder.build_bit_cast(truths, kind, "")?.into_int_value())
+    }
+
+    /// Returns the lanes of the mask that have a truth.
+    fn among(&self, mask: Mask<'c>, truth: WideTruth<'c>) -> Result<VectorValue<'c>> {
+        let truth = self.each_truth(truth)?;
+        mask.map_or(Ok(truth), |mask| Ok(self.builder.build_and(mask, truth, "")?))
+    }
+
+    fn opposite(&self, truth: WideTruth<'c>) -> Result<WideTruth<'c>> {
+        Ok(match truth {
+            WideTruth::Every(truth) => WideTruth::Every(self.builder.build_not(truth, "")?),
+            WideTruth::Each(truth) => WideTruth::Each(self.builder.build_not(truth, "")?),
+        })
+    }
+
+    /// Begins what is needed where `truth` holds. If that is the same in every row it is a
+    /// branch; else a mask, and a branch if it may save time.
+    fn begin_side(&mut self, truth: WideTruth<'c>) -> Result<Side<'c>> {
+        let begin = self.frame.at;
+        let end = self.frame.marks.0.get(&begin).copied().ok_or_else(missing)?;
+        let outer = self.mask;
+        let needed = match truth {
+            WideTruth::Every(truth) => Some(truth),
+            WideTruth::Each(_) => {
+                let mask = self.among(outer, truth)?;
+                self.mask = Some(mask);
+                let is_heavy = is_heavy(self.frame.source, begin..end, &self.callees, &self.builtins);
+                is_heavy.then(|| self.any(mask)).transpose()?
+            }
+        };
+        let Some(needed) = needed else { return Ok(Side { outer, skip: None }) };
+        let (side, after) = (self.block("side"), self.block("end"));
+        let before = self.here()?;
+        self.builder.build_conditional_branch(needed, side, after)?;
+        self.builder.position_at_end(side);
+        Ok(Side { outer, skip: Some((before, after)) })
+    }
+
+    /// Ends such a part; returns its value, which is 0 where it was skipped.
+    fn end_side(&mut self, side: &Side<'c>, value: Wide<'c>) -> Result<Wide<'c>> {
+        self.mask = side.outer;
+        let Some((before, after)) = side.skip else { return Ok(value) };
+        // Before the jump, where it may become a vector.
+        let from = self.here()?;
+        self.builder.build_unconditional_branch(after)?;
+        self.builder.position_at_end(after);
+        let zero = Wide::Every(self.types.double.const_zero());
+        self.merge([(zero, before), (value, from)])
+    }
+
+    /// Merges two values that come from these blocks, in the present block.
+    pub(super) fn merge(&mut self, values: [(Wide<'c>, BasicBlock<'c>); 2]) -> Result<Wide<'c>> {
+        let meet = self.here()?;
+        if let [(Wide::Every(one), from_one), (Wide::Every(other), from_other)] = values {
+            let phi = self.builder.build_phi(self.types.double, "")?;
+            phi.add_incoming(&[(&one, from_one), (&other, from_other)]);
+            return Ok(Wide::Every(phi.as_basic_value().into_float_value()));
+        }
+        let mut vectors = Vec::with_capacity(values.len());
+        for (value, from) in values {
+            let end = from.get_terminator().ok_or_else(missing)?;
+            self.builder.position_before(&end);
+            vectors.push((self.each(value)?, from));
+        }
+        self.builder.position_at_end(meet);
+        let phi = self.builder.build_phi(self.doubles, "")?;
+        for (value, from) in &vectors {
+            phi.add_incoming(&[(value, *from)]);
+        }
+        Ok(Wide::Each(phi.as_basic_value().into_vector_value()))
+    }
+
+    pub(super) fn begin_short_circuit(&mut self, op: BinaryOp) -> Result<()> {
+        let left = self.pop()?;
+        let left = self.truth(left)?;
+        let asks = if op == BinaryOp::And { left } else { self.opposite(left)? };
+        let right = self.begin_side(asks)?;
+        self.frame.open.push(WideConstruct::ShortCircuit { left, right });
+        Ok(())
+    }
+
+    pub(super) fn end_short_circuit(&mut self, op: BinaryOp) -> Result<()> {
+        let Some(WideConstruct::ShortCircuit { left, right: side }) = self.frame.open.pop() else {
+            return Err(missing());
+        };
+        let right = self.pop()?;
+        let right = self.number(self.truth(right)?)?;
+        let right = self.end_side(&side, right)?;
+        let right = self.truth(right)?;
+        let truth = match (op, left, right) {
+            (BinaryOp::And, WideTruth::Every(left), WideTruth::Every(right)) => {
+                WideTruth::Every(self.builder.build_and(left, right, "")?)
+            }
+            (_, WideTruth::Every(left), WideTruth::Every(right)) => {
+                WideTruth::Every(self.builder.build_or(left, right, "")?)
+            }
+            (op, left, right) => {
+                let (left, right) = (self.each_truth(left)?, self.each_truth(right)?);
+                WideTruth::Each(match op {
+                    BinaryOp::And => self.builder.build_and(left, right, "")?,
+                    _ => self.builder.build_or(left, right, "")?,
+                })
+            }
+        };
+        let value = self.number(truth)?;
+        self.push(value);
+        Ok(())
+    }
+
+    pub(super) fn then(&mut self) -> Result<()> {
+        let condition = self.pop()?;
+        let truth = self.truth(condition)?;
+        let then = self.begin_side(truth)?;
+        self.frame.open.push(WideConstruct::Then { truth, then });
+        Ok(())
+    }
+
+    pub(super) fn otherwise(&mut self) -> Result<()> {
+        let Some(WideConstruct::Then { truth, then }) = self.frame.open.pop() else {
+            return Err(missing());
+        };
+        let value = self.pop()?;
+        let value = self.end_side(&then, value)?;
+        let opposite = self.opposite(truth)?;
+        let otherwise = self.begin_side(opposite)?;
+        self.frame.open.push(WideConstruct::Else { truth, value, otherwise });
+        Ok(())
+    }
+
+    pub(super) fn end_if(&mut self) -> Result<()> {
+        let Some(WideConstruct::Else { truth, value, otherwise }) = self.frame.open.pop() else {
+            return Err(missing());
+        };
+        let other = self.pop()?;
+        let other = self.end_side(&otherwise, other)?;
+        let value = self.select(truth, value, other)?;
+        self.push(value);
+        Ok(())
+    }
+
+    pub(super) fn begin_loop(&mut self, variable: u32) -> Result<()> {
+        let start = self.pop()?;
+        let WideLocal::Place(place) = self.local(variable)? else { return Err(missing()) };
+        self.store(place, start)?;
+        let outer = self.mask;
+        let all = self.truths.get_element_type().into_int_type().const_all_ones();
+        let alive = outer.map_or_else(|| self.splat_truth(all), Ok)?;
+        let (body, condition, step) = (self.block("body"), self.block("condition"), self.block("step"));
+        let from = self.here()?;
+        self.builder.build_unconditional_branch(body)?;
+        self.builder.position_at_end(body);
+        let live = self.builder.build_phi(self.truths, "live")?;
+        live.add_incoming(&[(&alive, from)]);
+        self.mask = Some(live.as_basic_value().into_vector_value());
+        self.builder.position_at_end(condition);
+        let (decision, increment) = (None, None);
+        let begun = WideLoop { variable, outer, live, body, condition, step, decision, increment };
+        self.frame.open.push(WideConstruct::Loop(begun));
+        Ok(())
+    }
+
+    fn innermost_loop(&mut self) -> Result<&mut WideLoop<'c>> {
+        match self.frame.open.last_mut() {
+            Some(WideConstruct::Loop(innermost)) => Ok(innermost),
+            _ => Err(missing()),
+        }
+    }
+
+    pub(super) fn loop_condition(&mut self) -> Result<()> {
+        let condition = self.pop()?;
+        let decision = (self.truth(condition)?, self.here()?);
+        let innermost = self.innermost_loop()?;
+        innermost.decision = Some(decision);
+        let step = innermost.step;
+        self.builder.position_at_end(step);
+        Ok(())
+    }
+
+    pub(super) fn loop_step(&mut self) -> Result<()> {
+        let increment = self.pop()?;
+        let innermost = self.innermost_loop()?;
+        innermost.increment = Some(increment);
+        let (condition, body) = (innermost.condition, innermost.body);
+        self.builder.build_unconditional_branch(condition)?;
+        self.builder.position_at_end(body);
+        Ok(())
+    }
+
+    pub(super) fn end_loop(&mut self) -> Result<()> {
+        let Some(WideConstruct::Loop(WideLoop { variable, outer, live, body, step, decision, increment, .. })) =
+            self.frame.open.pop()
+        else {
+            return Err(missing());
+        };
+        let (Some((truth, decided)), Some(increment)) = (decision, increment) else { return Err(missing()) };
+        self.pop()?;
+        let alive = live.as_basic_value().into_vector_value();
+        self.stop_check(alive, step)?;
+        self.builder.position_at_end(decided);
+        let WideLocal::Place(place) = self.local(variable)? else { return Err(missing()) };
+        let current = Wide::Each(self.load(place)?);
+        let next = self.arithmetic(BinaryOp::Add, current, increment)?;
+        self.store(place, next)?;
+        let again = self.among(Some(alive), truth)?;
+        let any = self.any(again)?;
+        live.add_incoming(&[(&again, self.here()?)]);
+        let end = self.block("end");
+        self.builder.build_conditional_branch(any, body, end)?;
+        self.builder.position_at_end(end);
+        self.mask = outer;
+        self.push(Wide::Every(self.types.double.const_zero()));
+        Ok(())
+    }
+
+    /// Emits a poll of the word that asks to stop, at the end of a round: the code then
+    /// returns the number of the first row that is in the loop.
+    fn stop_check(&mut self, alive: VectorValue<'c>, go_on: BasicBlock<'c>) -> Result<()> {
+        let i64 = self.types.context.i64_type();
+        let word = self.builder.build_load(i64, self.stop, "")?.into_int_value();
+        let load = word.as_instruction().ok_or_else(missing)?;
+        load.set_volatile(true).map_err(|_| missing())?;
+        let asked = self.builder.build_int_compare(IntPredicate::NE, word, i64.const_zero(), "")?;
+        let stops = self.block("stops");
+        self.builder.build_conditional_branch(asked, stops, go_on)?;
+        self.builder.position_at_end(stops);
+        let bits = self.bits(alive)?;
+        let count = self.declare("llvm.cttz", &[bits.get_type().into()])?;
+        let is_poison = self.types.context.bool_type().const_zero();
+        let lane = self.builder.build_call(count, &[bits.into(), is_poison.into()], "")?;
+        let lane = lane.try_as_basic_value().basic().ok_or_else(missing)?.into_int_value();
+        let lane = self.builder.build_int_z_extend(lane, i64, "")?;
+        let row = self.builder.build_int_add(self.row, lane, "")?;
+        let (stopped, phi) = self.stopped;
+        phi.add_incoming(&[(&row, self.here()?)]);
+        self.builder.build_unconditional_branch(stopped)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! Contexts that have some functions of another one, and nothing else.
+
+use super::Context;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::name::{HeldName, Name};
+use crate::sema::Extern;
+use crate::sema::checked::CheckedFunction;
+use crate::source::Source;
+use crate::stop::StopHandle;
+use std::sync::Arc;
+
+impl Context {
+    /// Creates a context in which these functions are bound, these declarations hold, and
+    /// these variables are 0.
+    pub(crate) fn of_functions(
+        engine: &Engine,
+        functions: &[Arc<CheckedFunction>],
+        declared: &[Extern],
+        variables: &[Name],
+    ) -> Result<Self, Error> {
+        let mut context = Self::new(engine)?;
+        context.hold_variables(variables)?;
+        for name in variables {
+            context.world.declare_variable(engine.names().text(*name));
+        }
+        for declared in declared {
+            context.set_extern(declared.name, Some(declared.clone()));
+        }
+        for function in functions {
+            context.backend.admit(engine, function)?;
+            context.world.define(function, None);
+            context.backend.define(function);
+        }
+        Ok(context)
+    }
+
+    /// Returns the function that a name is bound to, and the name.
+    pub(crate) fn defined_function(&self, text: &str) -> Result<(Arc<CheckedFunction>, HeldName), Error> {
+        let missing = || Error::NoFunction(text.to_owned());
+        let name = self.name_of(text).ok_or_else(missing)?;
+        let function = self.world.function(name).ok_or_else(missing)?;
+        Ok((function.clone(), self.engine.names().text(name)))
+    }
+
+    /// Returns the function of an expression with parameters.
+    pub(crate) fn formula_function(
+        &mut self,
+        source: &Source,
+        parameters: &[&str],
+    ) -> Result<Arc<CheckedFunction>, Error> {
+        self.suggestions.refill();
+        let limit = self.limit()?;
+        let function = self.read_formula(source, parameters);
+        self.begin_item(limit.as_ref()).and(function)
+    }
+
+    /// Returns a handle with which any thread can stop what runs here.
+    pub(crate) fn stopper(&self) -> StopHandle {
+        self.backend.stopper()
+    }
+}

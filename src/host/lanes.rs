@@ -1,0 +1,79 @@
+//! Functions of the library over the lanes of a vector, in memory: what compiled code that
+//! computes many rows at once calls.
+#![allow(unsafe_code)]
+
+use super::PURE_FUNCTION;
+
+/// What the symbols begin with of the functions that call another one for each lane; the
+/// number of its arguments follows.
+pub const MAP: &str = "kal$map";
+
+/// Returns the symbol of a function of the library that computes all lanes itself, if it
+/// has such a form: it gets the address of the lanes of each argument, and how many they
+/// are, and writes its results over those of the first argument.
+pub fn symbol(name: &str) -> Option<String> {
+    let _ = (name, PURE_FUNCTION);
+    None
+}
+
+/// Returns the address of a function of this file, or of a form for all lanes.
+pub(super) fn support(symbol: &str) -> Option<usize> {
+    match symbol.strip_prefix(MAP)? {
+        "1" => Some(map_one as *const () as usize),
+        "2" => Some(map_two as *const () as usize),
+        "3" => Some(map_three as *const () as usize),
+        _ => None,
+    }
+}
+
+type One = extern "C" fn(f64) -> f64;
+type Two = extern "C" fn(f64, f64) -> f64;
+type Three = extern "C" fn(f64, f64, f64) -> f64;
+
+/// Replaces each of `count` doubles by what a function returns for it.
+///
+/// # Safety
+/// There are so many at `values`, and nobody else uses them.
+unsafe extern "C" fn map_one(function: One, values: *mut f64, count: usize) {
+    for index in 0..count {
+        // SAFETY: inside of `values`, by this function's contract.
+        unsafe {
+            let value = values.add(index);
+            *value = function(*value);
+        }
+    }
+}
+
+/// As [`map_one`], for a function of two arguments.
+///
+/// # Safety
+/// As for [`map_one`], also at `second`.
+unsafe extern "C" fn map_two(function: Two, values: *mut f64, second: *const f64, count: usize) {
+    for index in 0..count {
+        // SAFETY: inside of both, by this function's contract.
+        unsafe {
+            let value = values.add(index);
+            *value = function(*value, *second.add(index));
+        }
+    }
+}
+
+/// As [`map_one`], for a function of three arguments.
+///
+/// # Safety
+/// As for [`map_one`], also at `second` and `third`.
+unsafe extern "C" fn map_three(
+    function: Three,
+    values: *mut f64,
+    second: *const f64,
+    third: *const f64,
+    count: usize,
+) {
+    for index in 0..count {
+        // SAFETY: inside of all three, by this function's contract.
+        unsafe {
+            let value = values.add(index);
+            *value = function(*value, *second.add(index), *third.add(index));
+        }
+    }
+}

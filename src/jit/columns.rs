@@ -1,0 +1,100 @@
+//! Code of a function with all that it calls, over columns.
+//!
+//! It knows no execution context: variables are passed to it, and it calls nothing of the
+//! program. So it is made once for an engine, and any thread runs it on its own stack.
+
+use super::Jit;
+use super::code::SharedBody;
+use super::definition::{find_body, shared};
+use super::make::{BodyRequest, make};
+use super::tier::{Assumptions, CompilePlan, Tier};
+use crate::budget::ContextBudget;
+use crate::codegen::{ColumnEntry, CompileOptions, Entry, Level};
+use crate::failure::Failure;
+use crate::runtime::run_columns;
+use crate::sema::call_graph::CallGraph;
+use crate::stop::StopHandle;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// Code that computes a function in many rows at once.
+pub struct ColumnCode {
+    body: Arc<SharedBody>,
+    entry: ColumnEntry,
+    parameters: usize,
+    values: usize,
+}
+
+impl ColumnCode {
+    /// Returns the code of the function that a graph is of, found or compiled. `every` has
+    /// the parameters that are the same in every row, by bit. `lanes` is how many rows it
+    /// computes at once; as many as are fastest on the processor if `None`.
+    ///
+    /// # Errors
+    /// Why there is no code, or the request to stop that came first.
+    pub fn of(
+        jit: &Arc<Jit>,
+        graph: &CallGraph,
+        every: u64,
+        lanes: Option<u32>,
+        budget: &Arc<ContextBudget>,
+        stopper: &StopHandle,
+    ) -> Result<Self, Failure> {
+        let Some(function) = graph.root() else { return Err(Failure::internal("no function is asked for")) };
+        let options = jit.options.code;
+        let lanes = lanes.unwrap_or_else(|| options.processor.lanes());
+        let entry = ColumnEntry { lanes, every };
+        let level = options.level.max(Level::O2);
+        let plan = CompilePlan {
+            tier: Tier::Full,
+            options: CompileOptions { level, counts_fuel: false, ..options },
+            assumptions: Assumptions {
+                inlined: graph.callees().to_vec(),
+                builtins: graph.builtins.clone(),
+            },
+            hot_after: None,
+            loads_numbers: false,
+        };
+        let request = BodyRequest { function, plan: &plan, entry: Entry::Columns(entry) };
+        let (parameters, values) = (function.arity() as usize, graph.variables.len());
+        let code = |body| Self { body, entry, parameters, values: parameters + values };
+        if let Some(body) = find_body(jit, &request, budget) {
+            return Ok(code(body));
+        }
+        let (jit_of_worker, function, budget) = (jit.clone(), function.clone(), budget.clone());
+        let made = jit.wait_for(Some(stopper), move || {
+            let request = BodyRequest { function: &function, plan: &plan, entry: Entry::Columns(entry) };
+            let (linked, size) = make(&jit_of_worker, &[request], &budget)?
+                .pop()
+                .ok_or_else(|| Failure::internal("the compiler made nothing"))?;
+            Ok(shared(&jit_of_worker, &request, request.identity(&jit_of_worker), linked, size))
+        })?;
+        made.map(code)
+    }
+
+    /// Returns how many rows are computed at once.
+    pub fn lanes(&self) -> usize {
+        self.entry.lanes as usize
+    }
+
+    /// Computes the rows of `output`, as many as it has: a multiple of the number of lanes.
+    /// `columns` has at least as many of each parameter, or none if it is the same in
+    /// every row; `values` has those, and then the variables. Stops in a loop when the
+    /// word `stop` is not 0. Returns how many rows are complete; the next one was in the
+    /// loop, then. Computes nothing if something has another size.
+    #[allow(unsafe_code)]
+    pub fn run(&self, stop: &AtomicU64, columns: &[&[f64]], values: &[f64], output: &mut [f64]) -> usize {
+        let rows = output.len();
+        let is_every = |index: usize| index < 64 && self.entry.every >> index & 1 == 1;
+        let fits = columns.len() == self.parameters
+            && values.len() == self.values
+            && rows.is_multiple_of(self.lanes())
+            && columns.iter().enumerate().all(|(index, column)| is_every(index) || column.len() >= rows);
+        if !fits {
+            return 0;
+        }
+        // SAFETY: the code is of this entry, is kept by `self`, and finds what its contract
+        // asks for: `ColumnEntry`.
+        unsafe { run_columns(self.body.address(), stop, columns, values, output) }
+    }
+}

@@ -1,0 +1,382 @@
+//! Kernels: functions over columns of numbers.
+//!
+//! A kernel is a function with all that it calls, as names meant it at one moment. If it is
+//! one piece of code that computes a value (it does not call itself, calls nothing of the
+//! host, and assigns no variable of the context), it is compiled to compute many rows at
+//! once; else its rows are computed one by one, in contexts of its own. Both give the same
+//! bits, and [`Kernel::explain`] tells which it is.
+
+mod blocks;
+mod live;
+mod rows;
+mod run;
+mod wide;
+
+use crate::bytes::Writer;
+use crate::codegen::HAS_COMPILER;
+use crate::config::Mode;
+use crate::context::Context;
+use crate::diagnostic::{Diagnostic, ErrorCode};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::fingerprint::Fingerprint;
+use crate::float_environment::DefaultEnvironment;
+use crate::name::{HeldName, Name};
+use crate::sema::call_graph::{CallGraph, Obstacle, ObstacleKind};
+use crate::sema::checked::CheckedFunction;
+use crate::sema::{Environment, Extern, SourcePlace};
+use crate::source::{Source, Span};
+use crate::stop::StopRequest;
+use blocks::BlockEnd;
+pub use live::Columns;
+use rows::RowCode;
+pub use run::{Failing, Run, Validity};
+use std::fmt;
+use std::sync::Arc;
+use wide::WideCode;
+
+/// What separates these encodings from others. The number changes with the meaning of the
+/// language.
+const KIND: &str = "kal 2026 kernel 1";
+
+/// What the function of a formula is called in errors.
+const FORMULA: &str = "(formula)";
+
+/// Kernels of more operations, with a copy of a function for each of its calls, are run row
+/// by row: what they take to compile grows faster than they do.
+const LARGEST: usize = 6000;
+
+/// A function over columns, with all that it calls. Immutable: a redefinition makes another
+/// one. Cheap to clone; any number of threads may use it at once.
+///
+/// ```
+/// use kal::{Column, Run};
+///
+/// let mut context = kal::Engine::new()?.context()?;
+/// context.eval("def tax(income rate) if income < 1000 then 0 else (income - 1000) * rate")?;
+/// let tax = context.kernel("tax")?;
+/// let incomes = [500.0, 1500.0, 3000.0];
+/// let mut output = [0.0; 3];
+/// tax.apply(&[Column::Values(&incomes), Column::Every(0.2)], &mut output, &mut Run::new())?;
+/// assert_eq!(output, [0.0, 100.0, 400.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Kernel(Arc<KernelInner>);
+
+struct KernelInner {
+    /// Before the engine, in which its code is.
+    code: KernelCode,
+    graph: CallGraph,
+    name: HeldName,
+    root: Arc<CheckedFunction>,
+    /// The values of the variables of the graph.
+    variables: Vec<f64>,
+    is_pure: bool,
+    engine: Engine,
+}
+
+/// How the rows are computed.
+enum KernelCode {
+    Wide(WideCode),
+    /// One by one, and why.
+    Rows(RowCode, Vec<Remark>),
+}
+
+/// The values of an argument.
+#[derive(Clone, Copy, Debug)]
+pub enum Column<'a> {
+    /// One for each row.
+    Values(&'a [f64]),
+    /// The same one for every row.
+    Every(f64),
+}
+
+/// Why an output is not complete.
+#[derive(Clone, Debug)]
+pub struct RowError {
+    /// The lowest row that failed, or was not complete when the run was stopped: all rows
+    /// before it are complete. `None` if the columns do not fit the function or one
+    /// another.
+    pub row: Option<usize>,
+    /// What happened there.
+    pub error: Error,
+}
+
+impl fmt::Display for RowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.row {
+            Some(row) => write!(f, "row {row}: {}", self.error),
+            None => self.error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RowError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+impl From<Error> for RowError {
+    fn from(error: Error) -> Self {
+        Self { row: None, error }
+    }
+}
+
+/// Something about how a kernel runs.
+#[derive(Clone, Debug)]
+pub struct Remark {
+    /// What it is.
+    pub message: String,
+    /// The place that it is about: a source and a span of it.
+    pub place: Option<(Source, Span)>,
+}
+
+impl Remark {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), place: None }
+    }
+
+    fn at(message: String, place: &SourcePlace) -> Self {
+        Self { message, place: Some((place.source.clone(), place.span)) }
+    }
+
+    /// Returns why rows have to be computed one by one.
+    fn of_obstacle(obstacle: &Obstacle, environment: &dyn Environment) -> Self {
+        let text = |name| environment.names().text(name).to_string();
+        let message = match obstacle.kind {
+            ObstacleKind::Recursion(name) => format!("`{}` is called while it runs", text(name)),
+            ObstacleKind::HostCall(name) => format!("`{}` is a function of the host", text(name)),
+            ObstacleKind::ForeignCall(name) => format!("`{}` is a foreign function", text(name)),
+            ObstacleKind::Assignment(name) => {
+                format!("`{}`, a variable of the context, is assigned", text(name))
+            }
+            ObstacleKind::FailingCall(name) => format!("the call of `{}` fails", text(name)),
+        };
+        Self::at(message, &obstacle.place)
+    }
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.place {
+            Some((source, span)) => {
+                let (line, column) = source.position(span.start);
+                write!(f, " ({}:{line}:{column})", source.name())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Kernel {
+    /// Returns the kernel of a function, as names mean it in a context.
+    fn of(function: &Arc<CheckedFunction>, name: HeldName, context: &Context) -> Result<Self, Error> {
+        let engine = context.engine().clone();
+        let graph = CallGraph::of(function, context);
+        let root = graph.root().cloned().unwrap_or_else(|| function.clone());
+        let text = |name| engine.names().text(name);
+        let value = |name: &Name| context.variable(&text(*name));
+        let variables = graph.variables.iter().map(value).collect::<Result<Vec<_>, _>>()?;
+        let is_pure = !graph.obstacles.iter().any(|obstacle| obstacle.kind.is_impure(context));
+        let remarks = obstacles(&graph, context);
+        let code = if remarks.is_empty() {
+            KernelCode::Wide(WideCode::new(&engine))
+        } else {
+            let called = graph.functions.iter().flat_map(|function| &function.callees);
+            let declared: Vec<Extern> =
+                called.filter_map(|callee| context.declared(callee.name).cloned()).collect();
+            KernelCode::Rows(RowCode::new(declared), remarks)
+        };
+        let kernel = KernelInner { code, graph, name, root, variables, is_pure, engine };
+        Ok(Self(Arc::new(kernel)))
+    }
+
+    /// Computes the function in every row. `inputs` has a column for each parameter; those
+    /// with values have as many rows as `output`.
+    ///
+    /// The results do not depend on the number of threads, nor on the processor. A NaN is
+    /// always the same NaN.
+    ///
+    /// # Errors
+    /// The lowest row that failed or was not complete when the run was stopped; the rows
+    /// before it are complete, and those after it may be anything. Also if the columns do
+    /// not fit, and what the compiler says.
+    pub fn apply(
+        &self,
+        inputs: &[Column<'_>],
+        output: &mut [f64],
+        run: &mut Run<'_>,
+    ) -> Result<(), RowError> {
+        let Self(kernel) = self;
+        kernel.check(inputs, output.len(), run)?;
+        let _environment = DefaultEnvironment::enter();
+        let watched = run.begin(&kernel.engine)?;
+        let result = match &kernel.code {
+            KernelCode::Wide(code) => code.apply(kernel, &kernel.variables, inputs, output, run),
+            KernelCode::Rows(code, _) => code.apply(kernel, inputs, output, run),
+        };
+        drop(watched);
+        result
+    }
+
+    /// Returns the identity of what it computes: of its functions, and of the values of the
+    /// variables that they read. It is the same wherever the same is defined.
+    pub fn id(&self) -> Fingerprint {
+        let Self(kernel) = self;
+        let names = kernel.engine.names();
+        let mut writer = Writer::with_room(256);
+        writer.count(kernel.graph.functions.len());
+        for function in &kernel.graph.functions {
+            writer.text(&names.text(function.name));
+            writer.bytes(function.fingerprint(names).as_bytes());
+        }
+        writer.count(kernel.variables.len());
+        for (name, value) in kernel.graph.variables.iter().zip(&kernel.variables) {
+            writer.text(&names.text(*name));
+            writer.long(value.to_bits());
+        }
+        Fingerprint::of(KIND, writer)
+    }
+
+    /// Returns the name of the function; `(formula)` for a formula.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Returns the names of its parameters.
+    pub fn parameters(&self) -> Vec<String> {
+        let Self(kernel) = self;
+        kernel.root.parameters.iter().map(|name| kernel.engine.names().text(*name).to_string()).collect()
+    }
+
+    /// Returns whether its results depend on its arguments only, and it has no effects.
+    pub fn is_pure(&self) -> bool {
+        self.0.is_pure
+    }
+
+    /// Returns whether no row can fail but by being stopped.
+    pub fn is_total(&self) -> bool {
+        self.0.graph.obstacles.is_empty()
+    }
+
+    /// Returns whether it computes many rows at once.
+    pub fn is_wide(&self) -> bool {
+        matches!(self.0.code, KernelCode::Wide(_))
+    }
+
+    /// Returns how it is run, and if that is row by row, what keeps it from being wide.
+    pub fn explain(&self) -> Vec<Remark> {
+        match &self.0.code {
+            KernelCode::Wide(code) => code.explain(&self.0.graph),
+            KernelCode::Rows(_, reasons) => {
+                let how = Remark::new("row by row");
+                std::iter::once(how).chain(reasons.iter().cloned()).collect()
+            }
+        }
+    }
+
+    /// Returns whether names still mean the same in a context, but for the values of
+    /// variables.
+    fn is_current(&self, function: &Arc<CheckedFunction>, context: &Context) -> bool {
+        let Self(kernel) = self;
+        let Some((_, callees)) = kernel.graph.functions.split_last() else { return false };
+        // The calls of the library are those of the engine, unless a name of them is bound.
+        kernel.root.is_alias_of(function)
+            && callees.iter().all(|callee| {
+                let now = context.function(callee.name);
+                now.is_some_and(|now| Arc::ptr_eq(&now, callee) || now.is_alias_of(callee))
+            })
+            && kernel.graph.builtins.iter().all(|(name, _)| context.function(*name).is_none())
+    }
+}
+
+impl KernelInner {
+    /// Checks that columns fit the function and one another.
+    fn check(&self, inputs: &[Column<'_>], rows: usize, run: &Run<'_>) -> Result<(), Error> {
+        let takes = self.root.arity();
+        let asked = inputs.len() as u32;
+        if takes as usize != inputs.len() {
+            return Err(Error::Arity { name: self.name.to_string(), takes, asked });
+        }
+        for (column, input) in inputs.iter().enumerate() {
+            if let Column::Values(values) = input
+                && values.len() != rows
+            {
+                return Err(Error::ColumnLength { column, rows: values.len(), wanted: rows });
+            }
+        }
+        run.check(rows)
+    }
+
+    /// Returns the error of a run that ended early.
+    fn error(&self, row: usize, end: BlockEnd) -> RowError {
+        let error = match end {
+            BlockEnd::Failed(error) => error,
+            BlockEnd::Stopped(request) => self.stopped(request),
+        };
+        RowError { row: Some(row), error }
+    }
+
+    fn stopped(&self, request: StopRequest) -> Error {
+        let (code, message) = match request {
+            StopRequest::Interrupt => (ErrorCode::Interrupted, "interrupted"),
+            StopRequest::Deadline => (ErrorCode::DeadlineExceeded, "the run took longer than allowed"),
+        };
+        let diagnostic = Diagnostic::error(code, &self.root.source, self.root.name_span, message);
+        Error::of_run(diagnostic.with_note("it was computed in every row"))
+    }
+}
+
+/// Returns what keeps functions from being compiled to compute many rows at once.
+fn obstacles(graph: &CallGraph, context: &Context) -> Vec<Remark> {
+    let engine = context.engine();
+    let mut remarks: Vec<Remark> =
+        graph.obstacles.iter().map(|obstacle| Remark::of_obstacle(obstacle, context)).collect();
+    if graph.size > LARGEST {
+        let size = graph.size;
+        remarks.push(Remark::new(format!(
+            "it has {size} operations, with a copy of a function for each call, of {LARGEST} at most"
+        )));
+    }
+    if engine.config().limits.fuel.is_some() {
+        remarks.push(Remark::new("fuel is counted"));
+    }
+    if engine.mode() == Mode::Interpret {
+        remarks.push(Remark::new("the engine interprets"));
+    } else if !HAS_COMPILER {
+        remarks.push(Remark::new("this build has no compiler"));
+    }
+    remarks
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Kernel({})", self.name())
+    }
+}
+
+impl Context {
+    /// Returns the kernel of a function: of what its name, and all names that it uses, mean
+    /// now. Variables of this context have the values of this moment.
+    ///
+    /// # Errors
+    /// [`Error::NoFunction`] if the name is not bound.
+    pub fn kernel(&mut self, name: &str) -> Result<Kernel, Error> {
+        self.adopt_alias_called(name);
+        let (function, name) = self.defined_function(name)?;
+        Kernel::of(&function, name, self)
+    }
+
+    /// Returns the kernel of an expression whose free names are `parameters`.
+    ///
+    /// # Errors
+    /// As of [`formula`](Self::formula).
+    pub fn formula_kernel(&mut self, text: &str, parameters: &[&str]) -> Result<Kernel, Error> {
+        let function = self.formula_function(&Source::new("<formula>", text), parameters)?;
+        let name = self.engine().names().hold(FORMULA);
+        Kernel::of(&Arc::new(function.under(name.clone())), name, self)
+    }
+}

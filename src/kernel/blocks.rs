@@ -1,0 +1,124 @@
+//! Blocks of rows, handed to threads in their order.
+//!
+//! Which row is the lowest that failed does not depend on the threads: blocks are begun in
+//! order, so when one fails, those before it have been begun and come to their ends.
+
+use crate::error::Error;
+use crate::float_environment::DefaultEnvironment;
+use crate::stop::StopRequest;
+use parking_lot::Mutex;
+use std::slice::ChunksMut;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// The number of rows between two looks for a request to stop.
+pub(super) const BLOCK: usize = 4096;
+
+/// The stack of a thread whose code may have a large frame, in bytes.
+const STACK: usize = 8 << 20;
+
+/// Some rows of an output.
+pub(super) struct Block<'o> {
+    /// The number of the first one.
+    pub(super) start: usize,
+    pub(super) output: &'o mut [f64],
+}
+
+/// Why a block is not complete.
+#[derive(Clone, Debug)]
+pub(super) enum BlockEnd {
+    Failed(Error),
+    Stopped(StopRequest),
+}
+
+/// What computes blocks, on one thread. Returns the row at which it has ended early.
+pub(super) trait BlockWorker {
+    fn block(&mut self, block: Block<'_>) -> Result<(), (usize, BlockEnd)>;
+}
+
+/// How blocks are computed.
+pub(super) struct Plan {
+    pub(super) threads: usize,
+    /// Whether frames may be too large for the stack of the caller.
+    pub(super) has_large_frames: bool,
+}
+
+struct Queue<'o> {
+    chunks: Mutex<(usize, ChunksMut<'o, f64>)>,
+    /// The lowest row that has ended early.
+    lowest: AtomicUsize,
+    end: Mutex<Option<(usize, BlockEnd)>>,
+}
+
+impl<'o> Queue<'o> {
+    /// Returns the next block, unless an earlier one has ended early.
+    fn next(&self) -> Option<Block<'o>> {
+        let mut chunks = self.chunks.lock();
+        let (next, rest) = &mut *chunks;
+        if self.lowest.load(Ordering::Relaxed) < *next {
+            return None;
+        }
+        let output = rest.next()?;
+        let start = *next;
+        *next += output.len();
+        Some(Block { start, output })
+    }
+
+    fn ended(&self, row: usize, end: BlockEnd) {
+        let mut lowest = self.end.lock();
+        if lowest.as_ref().is_none_or(|(before, _)| row < *before) {
+            *lowest = Some((row, end));
+            self.lowest.store(row, Ordering::Relaxed);
+        }
+    }
+
+    fn work(&self, worker: &mut dyn BlockWorker) {
+        while let Some(block) = self.next() {
+            if let Err((row, end)) = worker.block(block) {
+                self.ended(row, end);
+            }
+        }
+    }
+}
+
+/// Computes all rows of an output with workers, one for each thread.
+///
+/// # Errors
+/// The lowest row that has ended early, and why.
+pub(super) fn compute<W: BlockWorker>(
+    output: &mut [f64],
+    plan: &Plan,
+    worker: impl Fn() -> W + Sync,
+) -> Result<(), (usize, BlockEnd)> {
+    let blocks = output.len().div_ceil(BLOCK);
+    let threads = plan.threads.clamp(1, blocks.max(1));
+    let queue = Queue {
+        chunks: Mutex::new((0, output.chunks_mut(BLOCK))),
+        lowest: AtomicUsize::new(usize::MAX),
+        end: Mutex::new(None),
+    };
+    if threads == 1 && !plan.has_large_frames {
+        queue.work(&mut worker());
+    } else {
+        let work = || {
+            let _environment = DefaultEnvironment::enter();
+            queue.work(&mut worker());
+        };
+        thread::scope(|scope| {
+            let start = |_| {
+                let named = thread::Builder::new().name("kal columns".into());
+                let stack = if plan.has_large_frames { STACK } else { STACK / 4 };
+                named.stack_size(stack).spawn_scoped(scope, work).is_ok()
+            };
+            let others = if plan.has_large_frames { threads } else { threads - 1 };
+            let started = (0..others).map(start).filter(|is_started| *is_started).count();
+            if !plan.has_large_frames {
+                work();
+            } else if started == 0 {
+                let message = "no thread can be started for a function with a large frame";
+                queue.ended(0, BlockEnd::Failed(Error::NoMemory(message.into())));
+            }
+        });
+    }
+    queue.end.into_inner().map_or(Ok(()), Err)
+}

@@ -1,0 +1,149 @@
+//! Rows one by one, in contexts that a kernel has for itself.
+
+use super::blocks::{self, Block, BlockEnd, BlockWorker, Plan};
+use super::run::{Failing, Run, RunState, Validity};
+use super::{Column, KernelInner, RowError};
+use crate::backend::CallHandle;
+use crate::context::Context;
+use crate::error::Error;
+use crate::runtime::CallArguments;
+use crate::sema::Extern;
+use parking_lot::Mutex;
+
+/// What computes rows one by one.
+pub(super) struct RowCode {
+    declared: Vec<Extern>,
+    /// Those that no run uses now.
+    contexts: Mutex<Vec<RowContext>>,
+}
+
+/// A context with the functions of a kernel, and nothing else.
+struct RowContext {
+    context: Context,
+    handle: CallHandle,
+}
+
+impl RowCode {
+    pub(super) fn new(declared: Vec<Extern>) -> Self {
+        Self { declared, contexts: Mutex::default() }
+    }
+
+    /// Returns a context whose variables have the values of the kernel.
+    fn context(&self, kernel: &KernelInner) -> Result<RowContext, Error> {
+        let free = self.contexts.lock().pop();
+        let mut context = match free {
+            Some(context) => context,
+            None => {
+                let (functions, variables) = (&kernel.graph.functions, &kernel.graph.variables);
+                let context = Context::of_functions(&kernel.engine, functions, &self.declared, variables)?;
+                let (_, handle) = context.handle(&kernel.name, kernel.root.arity())?;
+                RowContext { context, handle }
+            }
+        };
+        let names = kernel.engine.names();
+        for (name, value) in kernel.graph.variables.iter().zip(&kernel.variables) {
+            context.context.set_variable(&names.text(*name), *value)?;
+        }
+        Ok(context)
+    }
+
+    /// Computes all rows; in their order and on one thread if that may make a difference.
+    pub(super) fn apply(
+        &self,
+        kernel: &KernelInner,
+        inputs: &[Column<'_>],
+        output: &mut [f64],
+        run: &mut Run<'_>,
+    ) -> Result<(), RowError> {
+        if output.is_empty() {
+            return Ok(());
+        }
+        let threads = if kernel.is_pure { run.threads.max(1) } else { 1 };
+        let threads = threads.min(output.len().div_ceil(blocks::BLOCK));
+        let made = (0..threads).map(|_| self.context(kernel)).collect::<Result<Vec<_>, _>>()?;
+        let state = run.state().clone();
+        made.iter().for_each(|row| state.add(&row.context.stopper()));
+        let free = Mutex::new(made);
+        let goes_on = !matches!(run.failing, Failing::Stop);
+        let failed = Mutex::new(Vec::new());
+        let valid = run.valid;
+        let worker = || RowWorker {
+            context: free.lock().pop(),
+            state: &state,
+            inputs,
+            arguments: vec![0.0; inputs.len()],
+            valid,
+            goes_on,
+            failed: &failed,
+            back: &self.contexts,
+        };
+        let computed = blocks::compute(output, &Plan { threads, has_large_frames: false }, worker);
+        state.clear();
+        if let Failing::Mark(marks) = &mut run.failing {
+            for row in failed.into_inner() {
+                marks[row / 8] |= 1 << (row % 8);
+            }
+        }
+        computed.map_err(|(row, end)| kernel.error(row, end))
+    }
+}
+
+/// Computes blocks on one thread.
+struct RowWorker<'k, 'i> {
+    context: Option<RowContext>,
+    state: &'k RunState,
+    inputs: &'k [Column<'i>],
+    arguments: Vec<f64>,
+    valid: Option<Validity<'k>>,
+    goes_on: bool,
+    /// The rows that have failed, in no particular order.
+    failed: &'k Mutex<Vec<usize>>,
+    /// Where the context goes when the worker is done.
+    back: &'k Mutex<Vec<RowContext>>,
+}
+
+impl BlockWorker for RowWorker<'_, '_> {
+    fn block(&mut self, block: Block<'_>) -> Result<(), (usize, BlockEnd)> {
+        let Some(RowContext { context, handle }) = &mut self.context else {
+            let error = Error::NoMemory("a thread has no context".into());
+            return Err((block.start, BlockEnd::Failed(error)));
+        };
+        let mut registers = [0.0; 8];
+        for (row, result) in (block.start..).zip(block.output) {
+            if let Some(request) = self.state.requested() {
+                return Err((row, BlockEnd::Stopped(request)));
+            }
+            if self.valid.is_some_and(|valid| !valid.is_valid(row)) {
+                *result = f64::NAN;
+                continue;
+            }
+            for (argument, input) in self.arguments.iter_mut().zip(self.inputs) {
+                *argument = match input {
+                    Column::Values(values) => values[row],
+                    Column::Every(value) => *value,
+                };
+            }
+            let arguments = CallArguments::new(&self.arguments, &mut registers);
+            match context.call_handle(handle, arguments) {
+                Ok(value) => *result = if value.is_nan() { f64::NAN } else { value },
+                Err(error) => {
+                    if let Some(request) = self.state.requested() {
+                        return Err((row, BlockEnd::Stopped(request)));
+                    }
+                    if !self.goes_on {
+                        return Err((row, BlockEnd::Failed(error)));
+                    }
+                    *result = f64::NAN;
+                    self.failed.lock().push(row);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for RowWorker<'_, '_> {
+    fn drop(&mut self) {
+        self.back.lock().extend(self.context.take());
+    }
+}

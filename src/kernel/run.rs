@@ -1,0 +1,183 @@
+//! How a kernel is to be run.
+
+use crate::deadline::Deadline;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::host::nesting;
+use crate::interrupt::InterruptHandle;
+use crate::process;
+use crate::stop::{RunLink, StopHandle, StopRequest, Stoppable};
+use parking_lot::Mutex;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// How a kernel is to be run.
+#[derive(Default)]
+pub struct Run<'a> {
+    /// The number of threads that compute rows; the caller's alone if it is 0 or 1. A kernel
+    /// with effects uses no other.
+    pub threads: usize,
+    /// When the run is to be stopped. That of the engine's
+    /// [limits](crate::Limits::deadline) holds as well.
+    pub deadline: Option<Instant>,
+    /// What happens when a row fails.
+    pub failing: Failing<'a>,
+    /// The rows that have values; the results of others are NaN, and they cannot fail. All
+    /// rows have if `None`.
+    pub valid: Option<Validity<'a>>,
+    state: Arc<RunState>,
+}
+
+/// What happens when a row fails. Being stopped ends the run in any case.
+#[derive(Default, Debug)]
+pub enum Failing<'a> {
+    /// The run ends with that row as its error.
+    #[default]
+    Stop,
+    /// Its result is NaN.
+    Nan,
+    /// Its result is NaN, and its bit is set here: of row 0, the lowest of the first byte.
+    Mark(&'a mut [u8]),
+}
+
+/// Which rows have values, in a bitmap as Arrow has them: a set bit for a row with one, the
+/// lowest of a byte first.
+#[derive(Clone, Copy, Debug)]
+pub struct Validity<'a> {
+    /// The bits.
+    pub bitmap: &'a [u8],
+    /// The bit of row 0.
+    pub offset: usize,
+}
+
+impl Validity<'_> {
+    /// Returns whether a row has values; `false` for one that has no bit.
+    pub fn is_valid(&self, row: usize) -> bool {
+        let bit = self.offset.saturating_add(row);
+        self.bitmap.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
+    }
+}
+
+/// What stops a run.
+#[derive(Default)]
+pub(super) struct RunState {
+    requests: AtomicU64,
+    /// The contexts in which rows are computed now.
+    contexts: Mutex<Vec<StopHandle>>,
+}
+
+impl Stoppable for RunState {
+    fn requests(&self) -> &AtomicU64 {
+        &self.requests
+    }
+
+    fn wake(&self) {
+        self.contexts.lock().iter().for_each(StopHandle::interrupt_now);
+    }
+}
+
+impl RunState {
+    /// Returns the word that is not 0 when the run is to stop.
+    pub(super) fn word(&self) -> &AtomicU64 {
+        &self.requests
+    }
+
+    /// Returns what the run is to stop for.
+    pub(super) fn requested(&self) -> Option<StopRequest> {
+        if self.requests.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        StopRequest::first(self.requests.load(Ordering::SeqCst))
+    }
+
+    /// Adds a context in which rows are computed, which stops with the run.
+    pub(super) fn add(&self, stopper: &StopHandle) {
+        self.contexts.lock().push(stopper.clone());
+        if self.requested().is_some() {
+            stopper.interrupt_now();
+        }
+    }
+
+    /// Forgets the contexts.
+    pub(super) fn clear(&self) {
+        self.contexts.lock().clear();
+    }
+}
+
+/// A run that is in progress, until it is dropped.
+pub(super) struct WatchedRun {
+    state: Arc<RunState>,
+    _deadline: Option<Deadline>,
+    _link: Option<RunLink>,
+}
+
+impl Drop for WatchedRun {
+    fn drop(&mut self) {
+        self.state.clear();
+        // What stopped the run is for no other one.
+        while self.state.take_request().is_some() {}
+    }
+}
+
+impl<'a> Run<'a> {
+    /// Returns a run on the caller's thread that ends at the first row that fails.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns a handle that interrupts it from any thread.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        InterruptHandle::new(&self.stopper())
+    }
+
+    pub(super) fn stopper(&self) -> StopHandle {
+        StopHandle::new(self.state.clone())
+    }
+
+    pub(super) fn state(&self) -> &Arc<RunState> {
+        &self.state
+    }
+
+    /// Checks that its bitmaps have a bit for each row.
+    pub(super) fn check(&self, rows: usize) -> Result<(), Error> {
+        let bits = |bytes: &[u8]| bytes.len().saturating_mul(8);
+        let valid = self.valid.map(|valid| bits(valid.bitmap).saturating_sub(valid.offset));
+        let marks = match &self.failing {
+            Failing::Mark(marks) => Some(bits(marks)),
+            Failing::Stop | Failing::Nan => None,
+        };
+        match [valid, marks].into_iter().flatten().find(|bits| *bits < rows) {
+            Some(bits) => Err(Error::BitmapLength { bits, wanted: rows }),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts what stops it in force.
+    pub(super) fn begin(&self, engine: &Engine) -> Result<Option<WatchedRun>, Error> {
+        self.state.forget_interrupt_of_now();
+        let limit = engine.config().limits.deadline;
+        let is_stopped = self.state.requested().is_some();
+        if limit.is_none() && self.deadline.is_none() && !nesting::is_inside() && !is_stopped {
+            return Ok(None);
+        }
+        process::settle();
+        let link = nesting::caller().map(|outer| RunLink::new(outer, self.stopper()));
+        let deadline = if limit.is_some() || self.deadline.is_some() {
+            let alarm = engine.deadlines().alarm(self.stopper());
+            alarm.set_end(self.deadline);
+            alarm.watch().map_err(|error| Error::NoMemory(error.to_string()))?;
+            Some(alarm.begin())
+        } else {
+            None
+        };
+        Ok(Some(WatchedRun { state: self.state.clone(), _deadline: deadline, _link: link }))
+    }
+}
+
+impl fmt::Debug for Run<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").field("threads", &self.threads).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,219 @@
+//! Many rows at once.
+
+use super::blocks::{self, Block, BlockEnd, BlockWorker, Plan};
+use super::run::{Run, RunState};
+use super::{Column, KernelInner, Remark, RowError};
+use crate::budget::ContextBudget;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::failure::Failure;
+use crate::jit::ColumnCode;
+use crate::sema::call_graph::CallGraph;
+use crate::sema::checked::CheckedNode;
+use crate::stop::StopRequest;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// Code for each set of parameters that are the same in every row. Made when it is met.
+pub(super) struct WideCode {
+    budget: Arc<ContextBudget>,
+    variants: Mutex<Vec<(u64, Arc<ColumnCode>)>>,
+    lanes: Option<u32>,
+}
+
+/// The number of variants that are kept: what is asked for beyond has a column of equal
+/// values in place of a single one.
+const VARIANTS: usize = 8;
+
+/// Functions of more operations may have frames that are too large for any stack.
+const LARGE_FRAME: usize = 1000;
+
+impl WideCode {
+    pub(super) fn new(engine: &Engine) -> Self {
+        let lanes = engine.config().lanes;
+        Self { budget: engine.context_budget(), variants: Mutex::default(), lanes }
+    }
+
+    /// Returns the code for these parameters that are the same in every row, or of them all
+    /// as columns if there are too many variants; with the set that it is for.
+    fn variant(
+        &self,
+        kernel: &KernelInner,
+        every: u64,
+        run: &Run<'_>,
+    ) -> Result<(u64, Arc<ColumnCode>), Failure> {
+        let mut wanted = every;
+        {
+            let variants = self.variants.lock();
+            if let Some(found) = variants.iter().find(|(set, _)| *set == every) {
+                return Ok(found.clone());
+            }
+            if variants.len() >= VARIANTS {
+                wanted = 0;
+                if let Some(found) = variants.iter().find(|(set, _)| *set == wanted) {
+                    return Ok(found.clone());
+                }
+            }
+        }
+        let jit = kernel.engine.jit().map_err(|error| Failure::System(error.to_string()))?;
+        let code =
+            ColumnCode::of(jit, &kernel.graph, wanted, self.lanes, &self.budget, &run.stopper())?;
+        let code = (wanted, Arc::new(code));
+        self.variants.lock().push(code.clone());
+        Ok(code)
+    }
+
+    /// Computes all rows, where variables of the context have these values.
+    pub(super) fn apply(
+        &self,
+        kernel: &KernelInner,
+        variables: &[f64],
+        inputs: &[Column<'_>],
+        output: &mut [f64],
+        run: &Run<'_>,
+    ) -> Result<(), RowError> {
+        if output.is_empty() {
+            return Ok(());
+        }
+        let every = inputs.iter().take(64).enumerate().fold(0, |set, (index, input)| match input {
+            Column::Every(_) => set | 1 << index,
+            Column::Values(_) => set,
+        });
+        let (every, code) = self.variant(kernel, every, run).map_err(|failure| match failure {
+            Failure::Interrupted => kernel.error(0, BlockEnd::Stopped(StopRequest::Interrupt)),
+            Failure::DeadlineExceeded => kernel.error(0, BlockEnd::Stopped(StopRequest::Deadline)),
+            failure => RowError::from(kernel.compile_error(&failure)),
+        })?;
+        let rows = output.len().min(blocks::BLOCK).next_multiple_of(code.lanes());
+        let value = |input: &Column<'_>| match input {
+            Column::Every(value) => *value,
+            Column::Values(_) => 0.0,
+        };
+        let mut values: Vec<f64> = inputs.iter().map(value).collect();
+        values.extend(variables);
+        // What the code reads as a column, though it is the same in every row.
+        let filled = |(index, input): (usize, &Column<'_>)| match input {
+            Column::Every(value) if index >= 64 || every >> index & 1 == 0 => vec![*value; rows],
+            Column::Every(_) | Column::Values(_) => Vec::new(),
+        };
+        let filled: Vec<Vec<f64>> = inputs.iter().enumerate().map(filled).collect();
+        let plan =
+            Plan { threads: run.threads, has_large_frames: kernel.graph.size > LARGE_FRAME };
+        let worker = || WideWorker {
+            code: &code,
+            state: run.state(),
+            inputs,
+            values: &values,
+            filled: &filled,
+            columns: Vec::with_capacity(inputs.len()),
+        };
+        let computed = blocks::compute(output, &plan, worker);
+        computed.map_err(|(row, end)| kernel.error(row, end))?;
+        if let Some(valid) = run.valid {
+            let rows = output.iter_mut().enumerate().filter(|(row, _)| !valid.is_valid(*row));
+            rows.for_each(|(_, value)| *value = f64::NAN);
+        }
+        Ok(())
+    }
+
+    /// Returns how it is run.
+    pub(super) fn explain(&self, graph: &CallGraph) -> Vec<Remark> {
+        let made = self.variants.lock().first().map(|(_, code)| code.lanes());
+        let how = match made {
+            Some(lanes) => format!("{lanes} rows at once"),
+            None => "many rows at once".to_owned(),
+        };
+        let nodes = || graph.functions.iter().flat_map(|function| &function.nodes);
+        let branches = nodes().filter(|node| matches!(node, CheckedNode::Then)).count();
+        let loops = nodes().filter(|node| matches!(node, CheckedNode::For)).count();
+        let mut remarks = vec![Remark::new(how)];
+        if branches > 0 {
+            let message = "of an `if` whose condition differs among them, both branches are computed";
+            remarks.push(Remark::new(message));
+        }
+        if loops > 0 {
+            remarks.push(Remark::new("a loop goes on until all of them have left it"));
+        }
+        remarks
+    }
+}
+
+impl KernelInner {
+    /// Returns the error of a kernel that could not be compiled.
+    fn compile_error(&self, failure: &Failure) -> Error {
+        match failure {
+            Failure::Compile { message, .. } => Error::NoCompiler(message.clone()),
+            failure => Error::NoCompiler(format!("{failure:?}")),
+        }
+    }
+}
+
+/// Computes blocks on one thread.
+struct WideWorker<'k, 'i> {
+    code: &'k ColumnCode,
+    state: &'k RunState,
+    inputs: &'k [Column<'i>],
+    values: &'k [f64],
+    filled: &'k [Vec<f64>],
+    /// Those of one block; kept for the next.
+    columns: Vec<&'k [f64]>,
+}
+
+impl<'k, 'i: 'k> WideWorker<'k, 'i> {
+    /// Returns some rows of an input.
+    fn rows(&self, index: usize, start: usize, count: usize) -> &'k [f64] {
+        match self.inputs.get(index) {
+            Some(Column::Values(values)) => values.get(start..start + count).unwrap_or(&[]),
+            Some(Column::Every(_)) | None => {
+                self.filled.get(index).and_then(|filled| filled.get(..count)).unwrap_or(&[])
+            }
+        }
+    }
+
+    fn stopped(&self, row: usize) -> (usize, BlockEnd) {
+        (row, BlockEnd::Stopped(self.state.requested().unwrap_or(StopRequest::Interrupt)))
+    }
+
+    /// Computes the last rows, fewer than there are lanes. The other lanes compute the last
+    /// row again.
+    fn rest(&self, start: usize, output: &mut [f64]) -> Result<(), (usize, BlockEnd)> {
+        let (lanes, rows) = (self.code.lanes(), output.len());
+        let padded = |index| {
+            let mut column = self.rows(index, start, rows).to_vec();
+            column.resize(lanes, column.last().copied().unwrap_or(0.0));
+            column
+        };
+        let padded: Vec<Vec<f64>> = (0..self.inputs.len()).map(padded).collect();
+        let columns: Vec<&[f64]> = padded.iter().map(Vec::as_slice).collect();
+        let mut computed = vec![0.0; lanes];
+        let done = self.code.run(self.state.word(), &columns, self.values, &mut computed);
+        if done < lanes {
+            return Err(self.stopped(start + done.min(rows - 1)));
+        }
+        output.copy_from_slice(&computed[..rows]);
+        Ok(())
+    }
+}
+
+impl<'k, 'i: 'k> BlockWorker for WideWorker<'k, 'i> {
+    fn block(&mut self, block: Block<'_>) -> Result<(), (usize, BlockEnd)> {
+        let Block { start, output } = block;
+        if self.state.requested().is_some() {
+            return Err(self.stopped(start));
+        }
+        let whole = output.len() - output.len() % self.code.lanes();
+        let (output, rest) = output.split_at_mut(whole);
+        if whole > 0 {
+            self.columns.clear();
+            for index in 0..self.inputs.len() {
+                let rows = self.rows(index, start, whole);
+                self.columns.push(rows);
+            }
+            let done = self.code.run(self.state.word(), &self.columns, self.values, output);
+            if done < whole {
+                return Err(self.stopped(start + done));
+            }
+        }
+        if rest.is_empty() { Ok(()) } else { self.rest(start + whole, rest) }
+    }
+}
