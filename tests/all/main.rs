@@ -7,6 +7,7 @@ mod changed_texts;
 mod checks;
 mod choices;
 mod cli;
+mod columns;
 mod commands;
 mod deadlines;
 mod debugger;

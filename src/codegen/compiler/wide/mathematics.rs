@@ -45,7 +45,7 @@ impl<'c> WideLowering<'_, 'c> {
         let is = |predicate, x, y| self.compare(predicate, x, y);
         match (function.text(), arguments) {
             ("fma", arguments) if self.has("fma") => self.same_in_all("llvm.fma", arguments),
-            ("rint" | "nearbyint", arguments) => self.same_in_all("llvm.rint", arguments),
+            ("rint" | "nearbyint", arguments) if self.has("sse4.1") => self.same_in_all("llvm.rint", arguments),
             ("sign", &[x]) => {
                 let negative = self.select(is(FloatPredicate::OLT, x, number(0.0))?, number(-1.0), x)?;
                 self.select(is(FloatPredicate::OGT, x, number(0.0))?, number(1.0), negative)
