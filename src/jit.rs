@@ -60,8 +60,8 @@ pub use slots::HeldSlot;
 
 use crate::abi::{self, Variables};
 use crate::budget::MemoryBudget;
-use crate::codegen::{self, Entry};
 pub use crate::codegen::Listing;
+use crate::codegen::{self, Entry};
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
 use crate::host::{self, Callable, HostFunctions};

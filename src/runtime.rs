@@ -20,8 +20,8 @@ mod slot;
 mod x86_64;
 
 pub use arguments::CallArguments;
-pub use columns::run_columns;
 pub use callbacks::{Destination, RuntimeCallbacks, StopReason};
+pub use columns::run_columns;
 pub use entry::enter_trampoline;
 pub use execution::{DEFAULT_STACK, Execution, ExecutionMemory, Left};
 pub use fence::Fence;

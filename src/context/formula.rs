@@ -89,7 +89,11 @@ impl Context {
         Ok(Formula { engine: self.engine.clone(), code: Arc::new(code), arity: function.arity() })
     }
 
-    pub(super) fn read_formula(&self, source: &Source, parameters: &[&str]) -> Result<Arc<CheckedFunction>, Error> {
+    pub(super) fn read_formula(
+        &self,
+        source: &Source,
+        parameters: &[&str],
+    ) -> Result<Arc<CheckedFunction>, Error> {
         let item = self.only_item(source)?;
         let held = parameters.iter().map(|text| self.name(text)).collect::<Result<Vec<_>, _>>()?;
         self.check_parameters(parameters)?;

@@ -35,12 +35,7 @@ struct Bodies {
 
 impl CompilePlan {
     /// Returns the identity of the code of a function that is entered there.
-    pub(super) fn identity(
-        &self,
-        function: &CheckedFunction,
-        entry: Entry,
-        names: &Names,
-    ) -> Fingerprint {
+    pub(super) fn identity(&self, function: &CheckedFunction, entry: Entry, names: &Names) -> Fingerprint {
         let mut writer = Writer::with_room(128);
         writer.bytes(self.identity_of(function, names).as_bytes());
         writer.byte(self.loads_numbers.into());

@@ -48,10 +48,7 @@ impl ColumnCode {
         let plan = CompilePlan {
             tier: Tier::Full,
             options: CompileOptions { level, counts_fuel: false, ..options },
-            assumptions: Assumptions {
-                inlined: graph.callees().to_vec(),
-                builtins: graph.builtins.clone(),
-            },
+            assumptions: Assumptions { inlined: graph.callees().to_vec(), builtins: graph.builtins.clone() },
             hot_after: None,
             loads_numbers: false,
         };

@@ -92,33 +92,34 @@ pub(super) fn compute<W: BlockWorker>(
 ) -> Result<(), (usize, BlockEnd)> {
     let blocks = output.len().div_ceil(BLOCK);
     let threads = plan.threads.clamp(1, blocks.max(1));
+    if threads == 1 && !plan.has_large_frames {
+        let mut worker = worker();
+        let mut numbered = (0..).step_by(BLOCK).zip(output.chunks_mut(BLOCK));
+        return numbered.try_for_each(|(start, output)| worker.block(Block { start, output }));
+    }
     let queue = Queue {
         chunks: Mutex::new((0, output.chunks_mut(BLOCK))),
         lowest: AtomicUsize::new(usize::MAX),
         end: Mutex::new(None),
     };
-    if threads == 1 && !plan.has_large_frames {
+    let work = || {
+        let _environment = DefaultEnvironment::enter();
         queue.work(&mut worker());
-    } else {
-        let work = || {
-            let _environment = DefaultEnvironment::enter();
-            queue.work(&mut worker());
+    };
+    thread::scope(|scope| {
+        let start = |_| {
+            let named = thread::Builder::new().name("kal columns".into());
+            named.stack_size(STACK).spawn_scoped(scope, work).is_ok()
         };
-        thread::scope(|scope| {
-            let start = |_| {
-                let named = thread::Builder::new().name("kal columns".into());
-                let stack = if plan.has_large_frames { STACK } else { STACK / 4 };
-                named.stack_size(stack).spawn_scoped(scope, work).is_ok()
-            };
-            let others = if plan.has_large_frames { threads } else { threads - 1 };
-            let started = (0..others).map(start).filter(|is_started| *is_started).count();
-            if !plan.has_large_frames {
-                work();
-            } else if started == 0 {
-                let message = "no thread can be started for a function with a large frame";
-                queue.ended(0, BlockEnd::Failed(Error::NoMemory(message.into())));
-            }
-        });
-    }
+        // The caller works, too, if its stack is large enough.
+        let others = if plan.has_large_frames { threads } else { threads - 1 };
+        let started = (0..others).map(start).filter(|is_started| *is_started).count();
+        if !plan.has_large_frames {
+            work();
+        } else if started == 0 {
+            let message = "no thread can be started for a function with a large frame";
+            queue.ended(0, BlockEnd::Failed(Error::NoMemory(message.into())));
+        }
+    });
     queue.end.into_inner().map_or(Ok(()), Err)
 }

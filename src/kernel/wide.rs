@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::jit::ColumnCode;
+use crate::process::SteadyCell;
 use crate::sema::call_graph::CallGraph;
 use crate::sema::checked::CheckedNode;
 use crate::stop::StopRequest;
@@ -17,9 +18,14 @@ use std::sync::Arc;
 /// Code for each set of parameters that are the same in every row. Made when it is met.
 pub(super) struct WideCode {
     budget: Arc<ContextBudget>,
-    variants: Mutex<Vec<(u64, Arc<ColumnCode>)>>,
+    first: SteadyCell<Variant>,
+    /// All but the first.
+    others: Mutex<Vec<Variant>>,
     lanes: Option<u32>,
 }
+
+/// Code, and the parameters that are the same in every row, by bit.
+type Variant = (u64, Arc<ColumnCode>);
 
 /// The number of variants that are kept: what is asked for beyond has a column of equal
 /// values in place of a single one.
@@ -31,7 +37,8 @@ const LARGE_FRAME: usize = 1000;
 impl WideCode {
     pub(super) fn new(engine: &Engine) -> Self {
         let lanes = engine.config().lanes;
-        Self { budget: engine.context_budget(), variants: Mutex::default(), lanes }
+        let (first, others) = (SteadyCell::new(), Mutex::default());
+        Self { budget: engine.context_budget(), first, others, lanes }
     }
 
     /// Returns the code for these parameters that are the same in every row, or of them all
@@ -43,23 +50,26 @@ impl WideCode {
         run: &Run<'_>,
     ) -> Result<(u64, Arc<ColumnCode>), Failure> {
         let mut wanted = every;
-        {
-            let variants = self.variants.lock();
-            if let Some(found) = variants.iter().find(|(set, _)| *set == every) {
-                return Ok(found.clone());
+        if let Some(first) = self.first.get() {
+            if first.0 == every {
+                return Ok(first.clone());
             }
-            if variants.len() >= VARIANTS {
+            let others = self.others.lock();
+            if others.len() + 1 >= VARIANTS {
                 wanted = 0;
-                if let Some(found) = variants.iter().find(|(set, _)| *set == wanted) {
-                    return Ok(found.clone());
-                }
+            }
+            let mut all = others.iter().chain([first]);
+            let found = all.clone().find(|(set, _)| *set == every);
+            if let Some(found) = found.or_else(|| all.find(|(set, _)| *set == wanted)) {
+                return Ok(found.clone());
             }
         }
         let jit = kernel.engine.jit().map_err(|error| Failure::System(error.to_string()))?;
-        let code =
-            ColumnCode::of(jit, &kernel.graph, wanted, self.lanes, &self.budget, &run.stopper())?;
+        let code = ColumnCode::of(jit, &kernel.graph, wanted, self.lanes, &self.budget, &run.stopper())?;
         let code = (wanted, Arc::new(code));
-        self.variants.lock().push(code.clone());
+        if self.first.get_or_make(|| code.clone()).0 != wanted {
+            self.others.lock().push(code.clone());
+        }
         Ok(code)
     }
 
@@ -75,15 +85,12 @@ impl WideCode {
         if output.is_empty() {
             return Ok(());
         }
-        let every = inputs.iter().take(64).enumerate().fold(0, |set, (index, input)| match input {
-            Column::Every(_) => set | 1 << index,
-            Column::Values(_) => set,
-        });
-        let (every, code) = self.variant(kernel, every, run).map_err(|failure| match failure {
-            Failure::Interrupted => kernel.error(0, BlockEnd::Stopped(StopRequest::Interrupt)),
-            Failure::DeadlineExceeded => kernel.error(0, BlockEnd::Stopped(StopRequest::Deadline)),
-            failure => RowError::from(kernel.compile_error(&failure)),
-        })?;
+        let (every, code) =
+            self.variant(kernel, same_in_every_row(inputs), run).map_err(|failure| match failure {
+                Failure::Interrupted => kernel.error(0, BlockEnd::Stopped(StopRequest::Interrupt)),
+                Failure::DeadlineExceeded => kernel.error(0, BlockEnd::Stopped(StopRequest::Deadline)),
+                failure => RowError::from(kernel.compile_error(&failure)),
+            })?;
         let rows = output.len().min(blocks::BLOCK).next_multiple_of(code.lanes());
         let value = |input: &Column<'_>| match input {
             Column::Every(value) => *value,
@@ -96,9 +103,10 @@ impl WideCode {
             Column::Every(value) if index >= 64 || every >> index & 1 == 0 => vec![*value; rows],
             Column::Every(_) | Column::Values(_) => Vec::new(),
         };
-        let filled: Vec<Vec<f64>> = inputs.iter().enumerate().map(filled).collect();
-        let plan =
-            Plan { threads: run.threads, has_large_frames: kernel.graph.size > LARGE_FRAME };
+        let is_filled = inputs.len() > 64 || same_in_every_row(inputs) & !every != 0;
+        let filled: Vec<Vec<f64>> =
+            if is_filled { inputs.iter().enumerate().map(filled).collect() } else { Vec::new() };
+        let plan = Plan { threads: run.threads, has_large_frames: kernel.graph.size > LARGE_FRAME };
         let worker = || WideWorker {
             code: &code,
             state: run.state(),
@@ -118,7 +126,7 @@ impl WideCode {
 
     /// Returns how it is run.
     pub(super) fn explain(&self, graph: &CallGraph) -> Vec<Remark> {
-        let made = self.variants.lock().first().map(|(_, code)| code.lanes());
+        let made = self.first.get().map(|(_, code)| code.lanes());
         let how = match made {
             Some(lanes) => format!("{lanes} rows at once"),
             None => "many rows at once".to_owned(),
@@ -136,6 +144,14 @@ impl WideCode {
         }
         remarks
     }
+}
+
+/// Returns the first 64 inputs that are the same in every row, by bit.
+fn same_in_every_row(inputs: &[Column<'_>]) -> u64 {
+    inputs.iter().take(64).enumerate().fold(0, |set, (index, input)| match input {
+        Column::Every(_) => set | 1 << index,
+        Column::Values(_) => set,
+    })
 }
 
 impl KernelInner {
@@ -178,15 +194,17 @@ impl<'k, 'i: 'k> WideWorker<'k, 'i> {
     /// row again.
     fn rest(&self, start: usize, output: &mut [f64]) -> Result<(), (usize, BlockEnd)> {
         let (lanes, rows) = (self.code.lanes(), output.len());
-        let padded = |index| {
-            let mut column = self.rows(index, start, rows).to_vec();
-            column.resize(lanes, column.last().copied().unwrap_or(0.0));
-            column
-        };
-        let padded: Vec<Vec<f64>> = (0..self.inputs.len()).map(padded).collect();
-        let columns: Vec<&[f64]> = padded.iter().map(Vec::as_slice).collect();
-        let mut computed = vec![0.0; lanes];
-        let done = self.code.run(self.state.word(), &columns, self.values, &mut computed);
+        let mut memory = vec![0.0; (self.inputs.len() + 1) * lanes];
+        let (computed, padded) = memory.split_at_mut(lanes);
+        for (index, column) in padded.chunks_mut(lanes).enumerate() {
+            let values = self.rows(index, start, rows);
+            if let (Some(last), Some(given)) = (values.last(), column.get_mut(..values.len())) {
+                given.copy_from_slice(values);
+                column[values.len()..].fill(*last);
+            }
+        }
+        let columns: Vec<&[f64]> = padded.chunks(lanes).collect();
+        let done = self.code.run(self.state.word(), &columns, self.values, computed);
         if done < lanes {
             return Err(self.stopped(start + done.min(rows - 1)));
         }

@@ -5,8 +5,7 @@ use std::mem;
 use std::sync::atomic::AtomicU64;
 
 /// The signature of such code: see `ColumnEntry` of the code generator.
-type ColumnBody =
-    unsafe extern "C" fn(*const AtomicU64, *const *const f64, *const f64, *mut f64, u64) -> u64;
+type ColumnBody = unsafe extern "C" fn(*const AtomicU64, *const *const f64, *const f64, *mut f64, u64) -> u64;
 
 /// The number of parameters up to which their addresses are gathered on the stack.
 const FEW: usize = 16;

@@ -135,7 +135,11 @@ fn many_rows_at_once_are_what_they_are_one_by_one() {
         for description in context.definitions() {
             let (name, arity) = (description.name.as_str(), description.parameters.len());
             let kernel = context.kernel(name).expect("it is defined");
-            assert!(kernel.is_wide() && kernel.is_pure() && kernel.is_total(), "{name}: {:?}", kernel.explain());
+            assert!(
+                kernel.is_wide() && kernel.is_pure() && kernel.is_total(),
+                "{name}: {:?}",
+                kernel.explain()
+            );
             for rows in [1, 5, 16, 257] {
                 let columns: Vec<Vec<f64>> = (0..arity).map(|_| numbers(&mut random, rows)).collect();
                 // Each set of arguments that are the same in every row.
@@ -144,7 +148,11 @@ fn many_rows_at_once_are_what_they_are_one_by_one() {
                         .iter()
                         .enumerate()
                         .map(|(index, column)| {
-                            if every >> index & 1 == 1 { Column::Every(column[0]) } else { Column::Values(column) }
+                            if every >> index & 1 == 1 {
+                                Column::Every(column[0])
+                            } else {
+                                Column::Values(column)
+                            }
                         })
                         .collect();
                     let expected = bits(&row_by_row(&mut context, name, &inputs, rows));

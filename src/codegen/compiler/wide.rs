@@ -203,7 +203,8 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         let is_every = |index: u32| index < u64::BITS && entry.every >> index & 1 == 1;
         // What is the same in every row is loaded once.
         let value_at = |lowering: &Self, index: u64| -> Result<FloatValue<'c>> {
-            let place = lowering.element(lowering.types.double.into(), values, i64.const_int(index, false))?;
+            let place =
+                lowering.element(lowering.types.double.into(), values, i64.const_int(index, false))?;
             Ok(lowering.builder.build_load(lowering.types.double, place, "")?.into_float_value())
         };
         let mut sources = Vec::with_capacity(arity as usize);
@@ -351,8 +352,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
     fn call(&mut self, index: u32) -> Result<()> {
         let callee = *self.frame.source.callees.get(index as usize).ok_or_else(missing)?;
         let key = (callee.name, callee.arity);
-        let first =
-            self.frame.values.len().checked_sub(callee.arity as usize).ok_or_else(missing)?;
+        let first = self.frame.values.len().checked_sub(callee.arity as usize).ok_or_else(missing)?;
         if let Some((function, _)) = self.callees.get(&key).copied() {
             let arguments = self.frame.values.split_off(first);
             let value = self.function(function, arguments, self.mask)?;

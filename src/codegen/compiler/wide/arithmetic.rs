@@ -67,7 +67,9 @@ impl<'c> WideLowering<'_, 'c> {
     pub(super) fn unary(&mut self, op: UnaryOp) -> Result<()> {
         let operand = self.pop()?;
         let value = match (op, operand) {
-            (UnaryOp::Negate, Wide::Every(operand)) => Wide::Every(self.builder.build_float_neg(operand, "")?),
+            (UnaryOp::Negate, Wide::Every(operand)) => {
+                Wide::Every(self.builder.build_float_neg(operand, "")?)
+            }
             (UnaryOp::Negate, Wide::Each(operand)) => Wide::Each(self.builder.build_float_neg(operand, "")?),
             (UnaryOp::Not, operand) => {
                 let zero = Wide::Every(self.types.double.const_zero());

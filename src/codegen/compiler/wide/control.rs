@@ -38,7 +38,7 @@ impl Marks {
 }
 
 /// A part of a function is worth a branch from this number of nodes on.
-const MANY: usize = 24;
+const MANY: usize = 100;
 
 /// Returns whether it may take longer to compute some nodes of a function than to find out
 /// that no lane needs them.
@@ -50,8 +50,9 @@ pub(super) fn is_heavy(
 ) -> bool {
     let nodes = function.nodes.get(part).unwrap_or(&[]);
     let is_heavy = |node: &CheckedNode| match node {
-        CheckedNode::For
-        | CheckedNode::Binary(BinaryOp::Remainder | BinaryOp::Power | BinaryOp::Divide) => true,
+        CheckedNode::For | CheckedNode::Binary(BinaryOp::Remainder | BinaryOp::Power | BinaryOp::Divide) => {
+            true
+        }
         CheckedNode::Call(index) => function.callees.get(*index as usize).is_none_or(|callee| {
             let key = (callee.name, callee.arity);
             match (callees.get(&key), builtins.get(&key)) {
@@ -301,8 +302,16 @@ impl<'c> WideLowering<'_, 'c> {
     }
 
     pub(super) fn end_loop(&mut self) -> Result<()> {
-        let Some(WideConstruct::Loop(WideLoop { variable, outer, live, body, step, decision, increment, .. })) =
-            self.frame.open.pop()
+        let Some(WideConstruct::Loop(WideLoop {
+            variable,
+            outer,
+            live,
+            body,
+            step,
+            decision,
+            increment,
+            ..
+        })) = self.frame.open.pop()
         else {
             return Err(missing());
         };

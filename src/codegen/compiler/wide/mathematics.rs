@@ -45,7 +45,9 @@ impl<'c> WideLowering<'_, 'c> {
         let is = |predicate, x, y| self.compare(predicate, x, y);
         match (function.text(), arguments) {
             ("fma", arguments) if self.has("fma") => self.same_in_all("llvm.fma", arguments),
-            ("rint" | "nearbyint", arguments) if self.has("sse4.1") => self.same_in_all("llvm.rint", arguments),
+            ("rint" | "nearbyint", arguments) if self.has("sse4.1") => {
+                self.same_in_all("llvm.rint", arguments)
+            }
             ("sign", &[x]) => {
                 let negative = self.select(is(FloatPredicate::OLT, x, number(0.0))?, number(-1.0), x)?;
                 self.select(is(FloatPredicate::OGT, x, number(0.0))?, number(1.0), negative)
@@ -128,7 +130,8 @@ impl<'c> WideLowering<'_, 'c> {
             })
         };
         let count = i64.const_int(self.lanes.into(), false);
-        let mut passed: Vec<BasicMetadataValueEnum<'c>> = places.iter().map(|place| (*place).into()).collect();
+        let mut passed: Vec<BasicMetadataValueEnum<'c>> =
+            places.iter().map(|place| (*place).into()).collect();
         passed.push(count.into());
         let mut parameters = vec![pointer.as_basic_type_enum().into(); places.len()];
         parameters.push(i64.as_basic_type_enum().into());

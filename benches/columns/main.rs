@@ -1,0 +1,183 @@
+//! Functions over columns, beside C that clang has compiled: `cargo bench --bench columns`.
+//!
+//! Each row is a function of `kernels.kal`, in nanoseconds a row of the table: the median of
+//! several runs, which take turns. `KAL_ROWS` says how many rows the columns have.
+#![allow(unsafe_code)]
+
+use kal::{Column, Config, Context, Engine, Run};
+use std::error::Error;
+use std::hint::black_box;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// How often each is measured.
+const TURNS: usize = 9;
+
+/// The functions, each with the ranges of its columns; a range of one number is the same in
+/// every row.
+const KERNELS: &[(&str, &[(f64, f64)])] = &[
+    ("line", &[(-1.0, 1.0), (-10.0, 10.0), (0.0, 5.0)]),
+    ("polynomial", &[(-1.0, 1.0)]),
+    ("tax", &[(0.0, 400_000.0)]),
+    ("option", &[(50.0, 150.0), (50.0, 150.0), (0.1, 2.0), (0.02, 0.02), (0.3, 0.3)]),
+    ("haversine", &[(-1.5, 1.5), (-3.1, 3.1), (-1.5, 1.5), (-3.1, 3.1)]),
+    ("mandelbrot", &[(-2.0, 1.0), (-1.2, 1.2)]),
+    ("kepler", &[(0.0, 1.5), (0.0, 0.8)]),
+    ("nested", &[(-4.0, 4.0), (-4.0, 4.0)]),
+    ("interest", &[(100.0, 1000.0), (0.0, 0.1), (1.0, 30.0)]),
+];
+
+fn main() -> Outcome<()> {
+    let rows: usize = std::env::var("KAL_ROWS").map_or(Ok(1_000_000), |text| text.parse())?;
+    let threads: usize = std::env::var("KAL_THREADS").map_or(Ok(1), |text| text.parse())?;
+    let peer = compiled_peer()?;
+    let engine = Engine::with_config(Config::new())?;
+    let mut context = engine.context()?;
+    context.eval(include_str!("kernels.kal"))?;
+    println!("{rows} rows, {threads} thread(s); nanoseconds a row");
+    println!("{:<12} {:>8} {:>8} {:>8} {:>7}  first", "", "Kal", "C", "by hand", "C / Kal");
+    for (name, ranges) in KERNELS {
+        measure(&mut context, &peer, name, ranges, rows, threads)?;
+    }
+    Ok(())
+}
+
+/// Compiles `kernels.c` to a library that is loaded.
+fn compiled_peer() -> Outcome<libloading::Library> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels.so");
+    let mut clang = Command::new("clang-22");
+    clang.args(["-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-shared", "-fPIC"]);
+    clang.arg("-o").arg(&library).arg(folder.join("benches/columns/kernels.c")).arg("-lm");
+    if !clang.status()?.success() {
+        return Err("clang-22 does not compile kernels.c".into());
+    }
+    // SAFETY: the library was just compiled, and does nothing when it is loaded.
+    Ok(unsafe { libloading::Library::new(&library)? })
+}
+
+/// Returns columns of numbers in ranges, always the same.
+fn columns(ranges: &[(f64, f64)], rows: usize) -> Vec<Vec<f64>> {
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let column = |(low, high): &(f64, f64)| (0..rows).map(|_| low + (high - low) * random()).collect();
+    ranges.iter().map(column).collect()
+}
+
+fn measure(
+    context: &mut Context,
+    peer: &libloading::Library,
+    name: &str,
+    ranges: &[(f64, f64)],
+    rows: usize,
+    threads: usize,
+) -> Outcome<()> {
+    let columns = columns(ranges, rows);
+    let mut inputs = Vec::new();
+    for (column, (low, high)) in columns.iter().zip(ranges) {
+        inputs.push(if low == high { Column::Every(*low) } else { Column::Values(column) });
+    }
+    let mut output = vec![0.0; rows];
+    let mut run = Run::new();
+    run.threads = threads;
+    let start = Instant::now();
+    let kernel = context.kernel(name)?;
+
+    let few: Vec<Column<'_>> = inputs
+        .iter()
+        .map(|input| match input {
+            Column::Values(values) => Column::Values(&values[..16]),
+            Column::Every(value) => Column::Every(*value),
+        })
+        .collect();
+    kernel.apply(&few, &mut output[..16], &mut run)?;
+    let first = start.elapsed();
+    let mut expected = vec![0.0; rows];
+    let (mut ours, mut theirs, mut by_hand) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        let start = Instant::now();
+        kernel.apply(&inputs, black_box(&mut output), &mut run)?;
+        ours.push(start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        call(peer, name, &columns, ranges, black_box(&mut expected))?;
+        theirs.push(start.elapsed().as_secs_f64());
+        if *name == *"mandelbrot" && rows.is_multiple_of(8) {
+            let start = Instant::now();
+            call(peer, "mandelbrot_by_hand", &columns, ranges, black_box(&mut expected))?;
+            by_hand.push(start.elapsed().as_secs_f64());
+        }
+    }
+    let differ = output.iter().zip(&expected).filter(|(one, other)| (*one - *other).abs() > 1e-9 * one.abs());
+    let differ = differ.count();
+    let each = |mut times: Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        times.get(times.len() / 2).map_or(f64::NAN, |time| time / rows as f64 * 1e9)
+    };
+    let (ours, theirs, by_hand) = (each(ours), each(theirs), each(by_hand));
+    println!(
+        "{name:<12} {ours:>8.3} {theirs:>8.3} {by_hand:>8.3} {:>7.2}  {:.1} ms{}",
+        theirs / ours,
+        first.as_secs_f64() * 1e3,
+        if differ > 0 { format!("  {differ} rows differ") } else { String::new() }
+    );
+    Ok(())
+}
+
+/// Calls the function of the library.
+fn call(
+    peer: &libloading::Library,
+    name: &str,
+    columns: &[Vec<f64>],
+    ranges: &[(f64, f64)],
+    output: &mut [f64],
+) -> Outcome<()> {
+    type P = *const f64;
+    let (out, rows) = (output.as_mut_ptr(), output.len());
+    let column = |index: usize| columns[index].as_ptr();
+    // SAFETY: the functions of kernels.c have these signatures, and the columns as many rows
+    // as the output.
+    unsafe {
+        match columns.len() {
+            1 => peer.get::<unsafe extern "C" fn(P, *mut f64, usize)>(name)?(column(0), out, rows),
+            2 => peer.get::<unsafe extern "C" fn(P, P, *mut f64, usize)>(name)?(
+                column(0),
+                column(1),
+                out,
+                rows,
+            ),
+            3 => peer.get::<unsafe extern "C" fn(P, P, P, *mut f64, usize)>(name)?(
+                column(0),
+                column(1),
+                column(2),
+                out,
+                rows,
+            ),
+            4 => peer.get::<unsafe extern "C" fn(P, P, P, P, *mut f64, usize)>(name)?(
+                column(0),
+                column(1),
+                column(2),
+                column(3),
+                out,
+                rows,
+            ),
+            _ => peer.get::<unsafe extern "C" fn(P, P, P, f64, f64, *mut f64, usize)>(name)?(
+                column(0),
+                column(1),
+                column(2),
+                ranges[3].0,
+                ranges[4].0,
+                out,
+                rows,
+            ),
+        }
+    }
+    Ok(())
+}
