@@ -32,6 +32,9 @@ pub enum Error {
         /// How many were asked for.
         asked: u32,
     },
+    /// A function takes functions, so no columns can be its arguments.
+    #[error("`{0}` takes functions, which are in no column; define one that calls it with some")]
+    TakesFunctions(String),
     /// A column has another number of rows than the output.
     #[error("column {column} has {rows} rows, not {wanted}")]
     ColumnLength {
@@ -115,6 +118,7 @@ impl Error {
             Self::Failed(diagnostic) | Self::Internal(diagnostic) => std::slice::from_ref(diagnostic),
             Self::NoFunction(_)
             | Self::Arity { .. }
+            | Self::TakesFunctions(_)
             | Self::ColumnLength { .. }
             | Self::BitmapLength { .. }
             | Self::NoVariable(_)

@@ -22,8 +22,9 @@ use crate::error::Error;
 use crate::fingerprint::Fingerprint;
 use crate::float_environment::DefaultEnvironment;
 use crate::name::{HeldName, Name};
+use crate::output::literal;
 use crate::sema::call_graph::{CallGraph, Obstacle, ObstacleKind};
-use crate::sema::checked::CheckedFunction;
+use crate::sema::checked::{CheckedFunction, Made};
 use crate::sema::{Environment, Extern, SourcePlace};
 use crate::source::{Source, Span};
 use crate::stop::StopRequest;
@@ -241,6 +242,35 @@ impl Kernel {
         Fingerprint::of(KIND, writer)
     }
 
+    /// Returns its definitions as text, in an order in which they can be read again: the
+    /// variables with their values, what is imported, the functions that it calls, and the
+    /// function; of a formula, the expression at last.
+    pub fn source(&self) -> String {
+        let Self(kernel) = self;
+        let names = kernel.engine.names();
+        let mut lines: Vec<String> = Vec::new();
+        let mut add = |line: String| {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        };
+        for (name, value) in kernel.graph.variables.iter().zip(&kernel.variables) {
+            let name = names.text(*name);
+            // Those of a module are declared there.
+            if !name.contains('.') {
+                add(format!("var {name} = {}", literal(*value)));
+            }
+        }
+        for function in kernel.graph.functions.iter().filter(|function| !function.made.is_between()) {
+            let name = names.text(function.name);
+            match name.rsplit_once('.') {
+                Some((module, _)) if function.made == Made::Written => add(format!("import {module}")),
+                Some(_) | None => add(function.text().to_owned()),
+            }
+        }
+        lines.join("\n")
+    }
+
     /// Returns the name of the function; `(formula)` for a formula.
     pub fn name(&self) -> &str {
         &self.0.name
@@ -363,10 +393,14 @@ impl Context {
     /// now. Variables of this context have the values of this moment.
     ///
     /// # Errors
-    /// [`Error::NoFunction`] if the name is not bound.
+    /// [`Error::NoFunction`] if the name is not bound, [`Error::TakesFunctions`] if its
+    /// arguments are not all numbers.
     pub fn kernel(&mut self, name: &str) -> Result<Kernel, Error> {
         self.adopt_alias_called(name);
         let (function, name) = self.defined_function(name)?;
+        if !function.functions.is_empty() {
+            return Err(Error::TakesFunctions(name.to_string()));
+        }
         Kernel::of(&function, name, self)
     }
 

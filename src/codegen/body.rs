@@ -54,8 +54,8 @@ impl Entry {
 /// each parameter, and then of each variable of the context that is read, in the order
 /// of [`variables_of`](crate::sema::checked::variables_of). `rows` is a multiple of
 /// the number of lanes. Between the rounds of loops it looks at the word at `stop`, and
-/// stops if that is not 0. Returns the number of rows that are complete; if it has
-/// stopped, that is the number of the first row that was in the loop.
+/// stops if that is not 0. Returns the number of rows that are complete: if it has
+/// stopped, the next one was in a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ColumnEntry {
     /// How many rows are computed at once: a power of two.

@@ -108,16 +108,18 @@ impl RunState {
 
 /// A run that is in progress, until it is dropped.
 pub(super) struct WatchedRun {
+    deadline: Option<Deadline>,
+    link: Option<RunLink>,
     state: Arc<RunState>,
-    _deadline: Option<Deadline>,
-    _link: Option<RunLink>,
 }
 
 impl Drop for WatchedRun {
     fn drop(&mut self) {
-        self.state.clear();
+        drop((self.deadline.take(), self.link.take()));
         // What stopped the run is for no other one.
-        while self.state.take_request().is_some() {}
+        while self.state.requested().is_some() {
+            let _ = self.state.take_request();
+        }
     }
 }
 
@@ -155,24 +157,20 @@ impl<'a> Run<'a> {
     }
 
     /// Puts what stops it in force.
-    pub(super) fn begin(&self, engine: &Engine) -> Result<Option<WatchedRun>, Error> {
+    pub(super) fn begin(&self, engine: &Engine) -> Result<WatchedRun, Error> {
         self.state.forget_interrupt_of_now();
-        let limit = engine.config().limits.deadline;
-        let is_stopped = self.state.requested().is_some();
-        if limit.is_none() && self.deadline.is_none() && !nesting::is_inside() && !is_stopped {
-            return Ok(None);
+        let mut watched = WatchedRun { deadline: None, link: None, state: self.state.clone() };
+        if nesting::is_inside() {
+            process::settle();
+            watched.link = nesting::caller().map(|outer| RunLink::new(outer, self.stopper()));
         }
-        process::settle();
-        let link = nesting::caller().map(|outer| RunLink::new(outer, self.stopper()));
-        let deadline = if limit.is_some() || self.deadline.is_some() {
+        if engine.config().limits.deadline.is_some() || self.deadline.is_some() {
             let alarm = engine.deadlines().alarm(self.stopper());
             alarm.set_end(self.deadline);
             alarm.watch().map_err(|error| Error::NoMemory(error.to_string()))?;
-            Some(alarm.begin())
-        } else {
-            None
-        };
-        Ok(Some(WatchedRun { state: self.state.clone(), _deadline: deadline, _link: link }))
+            watched.deadline = Some(alarm.begin());
+        }
+        Ok(watched)
     }
 }
 

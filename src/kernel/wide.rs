@@ -205,11 +205,8 @@ impl<'k, 'i: 'k> WideWorker<'k, 'i> {
         }
         let columns: Vec<&[f64]> = padded.chunks(lanes).collect();
         let done = self.code.run(self.state.word(), &columns, self.values, computed);
-        if done < lanes {
-            return Err(self.stopped(start + done.min(rows - 1)));
-        }
         output.copy_from_slice(&computed[..rows]);
-        Ok(())
+        if done < lanes { Err(self.stopped(start + done.min(rows - 1))) } else { Ok(()) }
     }
 }
 

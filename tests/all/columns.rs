@@ -6,8 +6,7 @@ use crate::choices::{Choices, Random};
 use crate::modes;
 use crate::program::program;
 use crate::{binary, scale};
-use kal::{Column, Config, Context, Engine, Error, Failing, Kernel, Limits, Mode, Processor, Run, Validity};
-use std::sync::Arc;
+use kal::{Column, Config, Context, Engine, Error, Failing, Kernel, Limits, Processor, Run, Validity};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -144,17 +143,7 @@ fn many_rows_at_once_are_what_they_are_one_by_one() {
                 let columns: Vec<Vec<f64>> = (0..arity).map(|_| numbers(&mut random, rows)).collect();
                 // Each set of arguments that are the same in every row.
                 for every in 0..1_usize << arity {
-                    let inputs: Vec<Column<'_>> = columns
-                        .iter()
-                        .enumerate()
-                        .map(|(index, column)| {
-                            if every >> index & 1 == 1 {
-                                Column::Every(column[0])
-                            } else {
-                                Column::Values(column)
-                            }
-                        })
-                        .collect();
+                    let inputs = inputs(&columns, every);
                     let expected = bits(&row_by_row(&mut context, name, &inputs, rows));
                     let found = applied(&kernel, &inputs, rows, 1);
                     let found = found.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
@@ -172,4 +161,291 @@ fn many_rows_at_once_are_what_they_are_one_by_one() {
             }
         }
     }
+}
+
+#[test]
+fn random_programs_agree_over_columns() {
+    const ROWS: usize = 257;
+    const CHUNK: u64 = 100;
+    let (count, from) = (scale("KAL_COLUMNS", 2_000), scale("KAL_SEED", 0));
+    let chunks: Vec<u64> = (from..from + count).step_by(CHUNK as usize).collect();
+    let compared = AtomicU64::new(0);
+    let complaints = binary::in_parallel(&chunks, |chunk| {
+        for number in *chunk..(chunk + CHUNK).min(from + count) {
+            let mut random = Random::new(number);
+            let text = program(&mut random).text();
+            let lanes = 2 << (number % 4);
+            let config = modes::host_functions(Config::new().lanes(lanes).workers(1));
+            let engine = Engine::with_config(config).expect("an engine starts");
+            let mut context = engine.context().expect("there is memory");
+            context.set_output(Box::new(kal::LineOutput::new(std::io::sink())));
+            // It may fail; what it has defined stays.
+            let _ = context.eval(&text);
+            for description in context.definitions() {
+                let (name, arity) = (description.name.as_str(), description.parameters.len());
+                let Ok(kernel) = context.kernel(name) else { continue };
+                if !kernel.is_wide() {
+                    continue;
+                }
+                let columns: Vec<Vec<f64>> = (0..arity).map(|_| numbers(&mut random, ROWS)).collect();
+                let every = random.below(1 << arity);
+                let inputs = inputs(&columns, every);
+                let threads = 1 + 2 * random.below(2);
+                let expected = bits(&row_by_row(&mut context, name, &inputs, ROWS));
+                let found = applied(&kernel, &inputs, ROWS, threads);
+                let found: Vec<u64> = found.iter().map(|value| value.to_bits()).collect();
+                if found != expected {
+                    let what = format!("program {number}, {lanes} lanes, {name}, set {every}");
+                    return Err(format!("{what}:\n{text}"));
+                }
+                compared.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    });
+    assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
+    let compared = compared.into_inner();
+    assert!(compared > count / 2, "only {compared} functions of {count} programs");
+}
+
+/// Returns columns as arguments; of those in a set, by bit, the first value for every row.
+fn inputs(columns: &[Vec<f64>], every: usize) -> Vec<Column<'_>> {
+    let mut inputs = Vec::new();
+    for (index, column) in columns.iter().enumerate() {
+        inputs.push(if every >> index & 1 == 1 { Column::Every(column[0]) } else { Column::Values(column) });
+    }
+    inputs
+}
+
+fn context(text: &str) -> Context {
+    let mut context = Engine::new().and_then(|engine| engine.context()).expect("there is memory");
+    context.eval(text).expect("it is right");
+    context
+}
+
+#[test]
+fn what_cannot_be_wide_is_computed_row_by_row_and_says_why() {
+    let engine = Engine::with_config(Config::new().host_function("twice", 1, |call| Ok(2.0 * call.arguments[0])));
+    let mut context = engine.and_then(|engine| engine.context()).expect("there is memory");
+    let text = "var sum = 10
+        def fib(n) if n < 2 then n else fib(n - 1) + fib(n - 2)
+        def doubled(x) twice(x) + fib(5)
+        def total(x) sum = sum + x";
+    context.eval(text).expect("it is right");
+    let values: Vec<f64> = (0..20).map(f64::from).collect();
+    let columns = [Column::Values(&values)];
+    let reasons = |kernel: &Kernel| {
+        let remarks = kernel.explain();
+        remarks.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let fib = context.kernel("fib").expect("it is defined");
+    assert!(!fib.is_wide() && fib.is_pure() && !fib.is_total());
+    let at = "`fib` is called while it runs (<eval>:2:41)";
+    assert_eq!(reasons(&fib)[..2], ["row by row", at]);
+    for threads in [1, 3] {
+        assert_eq!(applied(&fib, &columns, 20, threads)[..8], [0.0, 1.0, 1.0, 2.0, 3.0, 5.0, 8.0, 13.0]);
+    }
+    let doubled = context.kernel("doubled").expect("it is defined");
+    assert!(!doubled.is_pure());
+    assert_eq!(reasons(&doubled)[1], "`twice` is a function of the host (<eval>:3:24)");
+    assert_eq!(applied(&doubled, &columns, 20, 3)[3], 11.0);
+    // The variable begins with the value that it had, and rows come in order.
+    let total = context.kernel("total").expect("it is defined");
+    assert_eq!(reasons(&total)[1], "`sum`, a variable of the context, is assigned (<eval>:4:22)");
+    context.set_variable("sum", 0.0).expect("it is declared");
+    for _ in 0..2 {
+        assert_eq!(applied(&total, &columns, 20, 3)[..4], [10.0, 11.0, 13.0, 16.0]);
+    }
+    assert_eq!(context.variable("sum").ok(), Some(0.0));
+}
+
+#[test]
+fn the_lowest_row_that_fails_is_named_whatever_the_threads() {
+    let mut context = context("def f(x) if x < 0 then missing(x) else x + 1");
+    let kernel = context.kernel("f").expect("it is defined");
+    let mut values: Vec<f64> = (0..20_000).map(f64::from).collect();
+    for row in [19_000, 9_001, 17, 4_097] {
+        values[row] = -1.0;
+    }
+    let inputs = [Column::Values(&values)];
+    for threads in [0, 1, 2, 5] {
+        let mut output = vec![0.0; values.len()];
+        let mut run = Run::new();
+        run.threads = threads;
+        let error = kernel.apply(&inputs, &mut output, &mut run).expect_err("it fails");
+        assert_eq!(error.row, Some(17));
+        assert_eq!(error.to_string(), "row 17: `f` calls `missing`, which is not defined");
+        assert!((0..17).all(|row| output[row] == values[row] + 1.0));
+        // Failing rows are NaN, or marked.
+        run.failing = Failing::Nan;
+        kernel.apply(&inputs, &mut output, &mut run).expect("it goes on");
+        let failed: Vec<usize> = (0..values.len()).filter(|row| output[*row].is_nan()).collect();
+        assert_eq!(failed, [17, 4_097, 9_001, 19_000]);
+        let mut marks = vec![0; 2_500];
+        run.failing = Failing::Mark(&mut marks);
+        kernel.apply(&inputs, &mut output, &mut run).expect("it goes on");
+        drop(run);
+        let marked: Vec<usize> = (0..values.len()).filter(|row| marks[row / 8] >> (row % 8) & 1 == 1).collect();
+        assert_eq!(marked, failed);
+    }
+    // Rows without values cannot fail.
+    let mut bitmap = vec![0xff; 2_501];
+    for row in [17, 4_097, 9_001, 19_000, 3] {
+        let bit = row + 5;
+        bitmap[bit / 8] &= !(1 << (bit % 8));
+    }
+    let mut run = Run::new();
+    run.valid = Some(Validity { bitmap: &bitmap, offset: 5 });
+    let mut output = vec![0.0; values.len()];
+    kernel.apply(&inputs, &mut output, &mut run).expect("no row fails");
+    assert!(output[3].is_nan() && output[17].is_nan() && output[4] == 5.0);
+    let wide = context.formula_kernel("x * 2", &["x"]).expect("it is right");
+    wide.apply(&inputs, &mut output, &mut run).expect("no row fails");
+    assert!(output[3].is_nan() && output[17].is_nan() && output[4] == 8.0);
+}
+
+#[test]
+fn columns_that_do_not_fit_are_refused() {
+    let mut context = context("def f(x y) x + y def twice(f(x) y) f(f(y))");
+    let kernel = context.kernel("f").expect("it is defined");
+    let mut output = [0.0; 3];
+    let mut refusal = |inputs: &[Column<'_>], run: &mut Run<'_>| {
+        let error = kernel.apply(inputs, &mut output, run).expect_err("it is refused");
+        assert_eq!(error.row, None);
+        error.to_string()
+    };
+    let mut run = Run::new();
+    assert_eq!(refusal(&[Column::Every(1.0)], &mut run), "`f` takes 2 arguments, not 1");
+    let short = [Column::Every(1.0), Column::Values(&[1.0, 2.0])];
+    assert_eq!(refusal(&short, &mut run), "column 1 has 2 rows, not 3");
+    run.valid = Some(Validity { bitmap: &[0xff], offset: 6 });
+    let fits = [Column::Every(1.0), Column::Every(2.0)];
+    assert_eq!(refusal(&fits, &mut run), "a bitmap has 2 bits for 3 rows");
+    assert!(matches!(context.kernel("g"), Err(Error::NoFunction(name)) if name == "g"));
+    assert!(matches!(context.kernel("twice"), Err(Error::TakesFunctions(name)) if name == "twice"));
+    let error = context.formula_kernel("x +", &["x"]).expect_err("it is refused");
+    assert_eq!(error.to_string(), "expected an expression after `+`, found the end of the input");
+}
+
+#[test]
+fn a_run_is_stopped_and_names_the_lowest_row_that_is_not_complete() {
+    const ENDLESS: usize = 70_003;
+    let text = "def endless(x) var i = 0 in (while x == 70003 || i < 3 in i = i + 1) : i
+        def overflow(x) if x == 70003 then overflow(x) + 1 else 3";
+    let values: Vec<f64> = (0..100_000).map(f64::from).collect();
+    let inputs = [Column::Values(&values)];
+    // Returns the row; all before it are complete.
+    let stopped = |kernel: &Kernel, run: &mut Run<'_>, message: &str| {
+        let mut output = vec![0.0; values.len()];
+        let error = kernel.apply(&inputs, &mut output, run).expect_err("it is stopped");
+        assert_eq!(error.error.to_string(), message);
+        let row = error.row.expect("it has begun");
+        assert!(output[..row].iter().all(|value| *value == 3.0));
+        row
+    };
+    let late = "the run took longer than allowed";
+    let mut context = context(text);
+    let endless = context.kernel("endless").expect("it is defined");
+    assert!(endless.is_wide());
+    for threads in [1, 3] {
+        let mut run = Run::new();
+        run.threads = threads;
+        run.deadline = Some(Instant::now() + Duration::from_millis(200));
+        assert_eq!(stopped(&endless, &mut run, late), ENDLESS);
+        run.deadline = None;
+        for _ in 0..20 {
+            // It may come before the row is reached.
+            let handle = run.interrupt_handle();
+            let interrupts = std::thread::spawn(move || handle.interrupt());
+            assert!(stopped(&endless, &mut run, "interrupted") <= ENDLESS);
+            interrupts.join().expect("it ends well");
+        }
+        // Nothing is left of the requests.
+        let some = [Column::Values(&values[..ENDLESS])];
+        let mut output = vec![0.0; ENDLESS];
+        endless.apply(&some, &mut output, &mut run).expect("it ends");
+    }
+    let overflow = context.kernel("overflow").expect("it is defined");
+    assert!(!overflow.is_wide());
+    for threads in [1, 3] {
+        let mut run = Run::new();
+        run.threads = threads;
+        let mut output = vec![0.0; values.len()];
+        let error = overflow.apply(&inputs, &mut output, &mut run).expect_err("it fails");
+        assert_eq!(error.row, Some(ENDLESS));
+        assert!(output[..ENDLESS].iter().all(|value| *value == 3.0));
+    }
+    let limits = Limits { deadline: Some(Duration::from_millis(200)), ..Limits::default() };
+    let engine = Engine::with_config(Config::new().limits(limits)).expect("an engine starts");
+    let mut limited = engine.context().expect("there is memory");
+    limited.eval(text).expect("it is right");
+    let endless = limited.kernel("endless").expect("it is defined");
+    assert_eq!(stopped(&endless, &mut Run::new(), late), ENDLESS);
+    // Row by row, in a recursion that does not end.
+    limited.eval("def slow(x) if x == 70003 then slow(x) else 3").expect("it is right");
+    let slow = limited.kernel("slow").expect("it is defined");
+    let mut run = Run::new();
+    let handle = run.interrupt_handle();
+    handle.interrupt();
+    assert_eq!(stopped(&slow, &mut run, "interrupted"), 0);
+}
+
+#[test]
+fn a_kernel_is_what_names_meant_and_columns_follow_them() {
+    let mut context = context("var k = 2 def g(x) x + k def f(x) g(x) * 10");
+    let inputs = [Column::Values(&[1.0, 2.0])];
+    let kernel = context.kernel("f").expect("it is defined");
+    let mut columns = context.columns("f").expect("it is defined");
+    let mut live = |context: &mut Context| {
+        let mut output = [0.0; 2];
+        columns.apply(context, &inputs, &mut output, &mut Run::new()).map(|()| output)
+    };
+    assert_eq!(live(&mut context).ok(), Some([30.0, 40.0]));
+    let id = kernel.id();
+    context.set_variable("k", 5.0).expect("it is declared");
+    assert_eq!(live(&mut context).ok(), Some([60.0, 70.0]));
+    assert_ne!(context.kernel("f").expect("it is defined").id(), id);
+    context.set_variable("k", 2.0).expect("it is declared");
+    assert_eq!(context.kernel("f").expect("it is defined").id(), id);
+    context.eval("def g(x) x - k").expect("it is right");
+    assert_eq!(live(&mut context).ok(), Some([-10.0, 0.0]));
+    context.eval("def g(x) sin(x) - sin(x) + k").expect("it is right");
+    assert_eq!(live(&mut context).ok(), Some([20.0, 20.0]));
+    context.eval("def sin(x) 4 * x").expect("it is right");
+    context.eval("def f(x) g(x) + sin(1)").expect("it is right");
+    assert_eq!(live(&mut context).ok(), Some([6.0, 6.0]));
+    context.undo();
+    context.drop_function("g").expect("it is defined");
+    let error = live(&mut context).expect_err("it fails");
+    assert_eq!(error.to_string(), "row 0: `f` calls `g`, which is not defined");
+    assert_eq!(applied(&kernel, &inputs, 2, 1), [30.0, 40.0]);
+    assert_eq!(kernel.source(), "var k = 2\ndef g(x) x + k\ndef f(x) g(x) * 10");
+    let mut other = Engine::new().and_then(|engine| engine.context()).expect("there is memory");
+    other.eval(&kernel.source()).expect("it is right");
+    assert_eq!(other.kernel("f").expect("it is defined").id(), id);
+    let error = live(&mut other).expect_err("it is refused");
+    assert!(matches!(error.error, Error::OtherEngine));
+}
+
+#[test]
+fn a_kernel_that_was_compiled_before_is_found_in_the_cache() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let compiled = || {
+        let options = kal::CacheOptions::new(folder.path().join("cache"), folder.path().join("key"));
+        let engine = Engine::with_config(Config::new().cache(options)).expect("an engine starts");
+        let mut context = engine.context().expect("there is memory");
+        let file = folder.path().join("f.kal");
+        let text = "def f(x) x * 3 + exp(x) % 7\nf(1)";
+        std::fs::write(&file, text).expect("the folder is writable");
+        let source = kal::source::Source::new(file.to_string_lossy(), text);
+        let _ = context.run_for_values(&source, &mut |_, _| std::ops::ControlFlow::Continue(()));
+        let kernel = context.kernel("f").expect("it is defined");
+        let found = applied(&kernel, &[Column::Values(&[1.0, 2.0, 3.0])], 3, 1);
+        assert_eq!(found[1], 6.0 + 2_f64.exp() % 7.0);
+        let compiled = context.stats().objects_linked;
+        drop((kernel, context));
+        engine.write_cache();
+        compiled
+    };
+    assert_eq!((compiled(), compiled()), (1, 0));
 }

@@ -46,12 +46,17 @@ fn tiered(config: Config, level: Level, after: u32) -> Config {
 
 /// Returns an engine for a mode, with a host function of the test's own.
 pub fn engine(mode: usize, limits: Limits) -> Engine {
-    let config = Config::new().workers(1).limits(limits).host_function("mix", 3, |call| {
+    let config = host_functions(Config::new().workers(1).limits(limits));
+    Engine::with_config(MODES[mode].1(config)).expect("an engine starts")
+}
+
+/// Adds the host functions that random programs call.
+pub fn host_functions(config: Config) -> Config {
+    config.host_function("mix", 3, |call| {
         let [x, y, z] = call.arguments else { return Ok(f64::NAN) };
         call.output.byte(b'#')?;
         Ok(x.mul_add(0.25, *y) - z)
-    });
-    Engine::with_config(MODES[mode].1(config)).expect("an engine starts")
+    })
 }
 
 /// What a program writes, in order.

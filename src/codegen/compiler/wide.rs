@@ -85,7 +85,6 @@ enum WideLocal<'c> {
 struct RowLoop<'c> {
     head: BasicBlock<'c>,
     row: PhiValue<'c>,
-    number: IntValue<'c>,
     output: PointerValue<'c>,
     arguments: Vec<Wide<'c>>,
 }
@@ -120,8 +119,9 @@ struct WideLowering<'m, 'c> {
     stop: PointerValue<'c>,
     /// The first of the rows that are being computed.
     row: IntValue<'c>,
-    /// Where the code stops, with the number of a row.
-    stopped: (BasicBlock<'c>, PhiValue<'c>),
+    /// Where the lowest lane is kept that was in a loop when the code was asked to stop; it
+    /// is the number of lanes while none was. There is none without a loop.
+    lowest: Option<PointerValue<'c>>,
     mask: Mask<'c>,
     /// Where arguments of functions of the library are passed.
     passed: Vec<PointerValue<'c>>,
@@ -153,10 +153,6 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         }
         let builder = context.create_builder();
         let first = context.append_basic_block(function, "entry");
-        let stopped = context.append_basic_block(function, "stopped");
-        builder.position_at_end(stopped);
-        let phi = builder.build_phi(i64, "row")?;
-        builder.build_return(Some(&phi.as_basic_value()))?;
         builder.position_at_end(first);
         let builtins: FxHashMap<_, _> =
             body.builtins.iter().map(|(name, of)| ((*name, of.arity()), *of)).collect();
@@ -179,7 +175,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             variables: FxHashMap::default(),
             stop: pointer.const_null(),
             row: i64.const_zero(),
-            stopped: (stopped, phi),
+            lowest: None,
             mask: None,
             passed: Vec::new(),
             frame: WideFrame::new(body.function),
@@ -247,7 +243,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
                 }
             });
         }
-        Ok(RowLoop { head, row, number, output, arguments })
+        Ok(RowLoop { head, row, output, arguments })
     }
 
     /// Emits the end of the loop: stores the results. A NaN is stored as one pattern, so
@@ -261,16 +257,20 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         let store = self.builder.build_store(place, value)?;
         store.set_alignment(8).map_err(|_| missing())?;
         let lanes = self.types.context.i64_type().const_int(self.lanes.into(), false);
+        if let Some(place) = self.lowest {
+            // What was below the lane is complete.
+            let lowest = self.builder.build_load(lanes.get_type(), place, "")?.into_int_value();
+            let has_stopped = self.builder.build_int_compare(IntPredicate::ULT, lowest, lanes, "")?;
+            let (stopped, go_on) = (self.block("stopped"), self.block("go_on"));
+            self.builder.build_conditional_branch(has_stopped, stopped, go_on)?;
+            self.builder.position_at_end(stopped);
+            let done = self.builder.build_int_add(self.row, lowest, "")?;
+            self.builder.build_return(Some(&done))?;
+            self.builder.position_at_end(go_on);
+        }
         let next = self.builder.build_int_add(self.row, lanes, "")?;
         rows.row.add_incoming(&[(&next, self.here()?)]);
         self.builder.build_unconditional_branch(rows.head)?;
-        let (stopped, phi) = self.stopped;
-        if phi.count_incoming() == 0 {
-            // No loop: nothing stops.
-            self.builder.position_at_end(self.block("never"));
-            phi.add_incoming(&[(&rows.number, self.here()?)]);
-            self.builder.build_unconditional_branch(stopped)?;
-        }
         Ok(())
     }
 
@@ -420,12 +420,28 @@ impl<'m, 'c> WideLowering<'m, 'c> {
 
     /// Allocates memory of the frame.
     fn allocate(&self, kind: BasicTypeEnum<'c>) -> Result<PointerValue<'c>> {
+        Ok(self.at_entry()?.build_alloca(kind, "")?)
+    }
+
+    /// Returns a builder of what comes first in the function.
+    fn at_entry(&self) -> Result<Builder<'c>> {
         let builder = self.types.context.create_builder();
-        match self.entry.get_first_instruction() {
-            Some(first) => builder.position_before(&first),
-            None => builder.position_at_end(self.entry),
+        builder.position_before(&self.entry.get_terminator().ok_or_else(missing)?);
+        Ok(builder)
+    }
+
+    /// Returns where the lowest lane is kept that was in a loop when the code was asked to
+    /// stop.
+    fn lowest(&mut self) -> Result<PointerValue<'c>> {
+        if let Some(place) = self.lowest {
+            return Ok(place);
         }
-        Ok(builder.build_alloca(kind, "")?)
+        let i64 = self.types.context.i64_type();
+        let builder = self.at_entry()?;
+        let place = builder.build_alloca(i64, "lowest")?;
+        builder.build_store(place, i64.const_int(self.lanes.into(), false))?;
+        self.lowest = Some(place);
+        Ok(place)
     }
 
     /// Returns a value as a vector.

@@ -318,7 +318,8 @@ impl<'c> WideLowering<'_, 'c> {
         let (Some((truth, decided)), Some(increment)) = (decision, increment) else { return Err(missing()) };
         self.pop()?;
         let alive = live.as_basic_value().into_vector_value();
-        self.stop_check(alive, step)?;
+        let end = self.block("end");
+        self.stop_check(alive, step, end)?;
         self.builder.position_at_end(decided);
         let WideLocal::Place(place) = self.local(variable)? else { return Err(missing()) };
         let current = Wide::Each(self.load(place)?);
@@ -327,7 +328,6 @@ impl<'c> WideLowering<'_, 'c> {
         let again = self.among(Some(alive), truth)?;
         let any = self.any(again)?;
         live.add_incoming(&[(&again, self.here()?)]);
-        let end = self.block("end");
         self.builder.build_conditional_branch(any, body, end)?;
         self.builder.position_at_end(end);
         self.mask = outer;
@@ -335,10 +335,17 @@ impl<'c> WideLowering<'_, 'c> {
         Ok(())
     }
 
-    /// Emits a poll of the word that asks to stop, at the end of a round: the code then
-    /// returns the number of the first row that is in the loop.
-    fn stop_check(&mut self, alive: VectorValue<'c>, go_on: BasicBlock<'c>) -> Result<()> {
+    /// Emits a poll of the word that asks to stop, at the end of a round. The lowest lane
+    /// that is in the loop, and those after it, are then given up, and the loop ends. What
+    /// is below goes on: it has left the loop before.
+    fn stop_check(
+        &mut self,
+        alive: VectorValue<'c>,
+        go_on: BasicBlock<'c>,
+        end: BasicBlock<'c>,
+    ) -> Result<()> {
         let i64 = self.types.context.i64_type();
+        let lowest = self.lowest()?;
         let word = self.builder.build_load(i64, self.stop, "")?.into_int_value();
         let load = word.as_instruction().ok_or_else(missing)?;
         load.set_volatile(true).map_err(|_| missing())?;
@@ -351,11 +358,12 @@ impl<'c> WideLowering<'_, 'c> {
         let is_poison = self.types.context.bool_type().const_zero();
         let lane = self.builder.build_call(count, &[bits.into(), is_poison.into()], "")?;
         let lane = lane.try_as_basic_value().basic().ok_or_else(missing)?.into_int_value();
-        let lane = self.builder.build_int_z_extend(lane, i64, "")?;
-        let row = self.builder.build_int_add(self.row, lane, "")?;
-        let (stopped, phi) = self.stopped;
-        phi.add_incoming(&[(&row, self.here()?)]);
-        self.builder.build_unconditional_branch(stopped)?;
+        let lane = self.builder.build_int_z_extend_or_bit_cast(lane, i64, "")?;
+        let before = self.builder.build_load(i64, lowest, "")?.into_int_value();
+        let is_lower = self.builder.build_int_compare(IntPredicate::ULT, lane, before, "")?;
+        let lane = self.builder.build_select(is_lower, lane, before, "")?.into_int_value();
+        self.builder.build_store(lowest, lane)?;
+        self.builder.build_unconditional_branch(end)?;
         Ok(())
     }
 }
