@@ -1,7 +1,8 @@
 //! Functions over columns, beside C that clang has compiled: `cargo bench --bench columns`.
 //!
 //! Each row is a function of `kernels.kal`, in nanoseconds a row of the table: the median of
-//! several runs, which take turns. `KAL_ROWS` says how many rows the columns have.
+//! several runs, which take turns. `KAL_ROWS` says how many rows the columns have, `KAL_PROCESSOR`
+//! which one is compiled for, such as `x86-64-v3`.
 #![allow(unsafe_code)]
 
 use kal::{Column, Config, Context, Engine, Run};
@@ -34,7 +35,11 @@ fn main() -> Outcome<()> {
     let rows: usize = std::env::var("KAL_ROWS").map_or(Ok(1_000_000), |text| text.parse())?;
     let threads: usize = std::env::var("KAL_THREADS").map_or(Ok(1), |text| text.parse())?;
     let peer = compiled_peer()?;
-    let engine = Engine::with_config(Config::new())?;
+    let mut config = Config::new();
+    if let Ok(processor) = std::env::var("KAL_PROCESSOR") {
+        config = config.processor(processor.parse()?);
+    }
+    let engine = Engine::with_config(config)?;
     let mut context = engine.context()?;
     context.eval(include_str!("kernels.kal"))?;
     println!("{rows} rows, {threads} thread(s); nanoseconds a row");
