@@ -20,6 +20,13 @@ const UNARY: [&str; 24] = [
 /// The functions of two arguments.
 const BINARY: [&str; 3] = ["atan2", "hypot", "pow"];
 
+/// The sources of the lanes forms.
+const LANES: [&str; 6] =
+    ["lanes.c", "vector.h", "tables.h", "exponential.h", "logarithm.h", "trigonometric.h"];
+
+/// What the lanes forms need for vectors of 8 doubles, beside `FMA_FLAGS`.
+const AVX512_FLAGS: &[&str] = &["-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw"];
+
 /// The fast build: what the processor needs, for which `Build::is_supported` asks. A product
 /// and a sum become one instruction wherever they meet, as in GCC's own default, with which
 /// CORE-MATH is developed: that is more accurate, and a tenth faster in some functions.
@@ -29,11 +36,17 @@ fn main() {
     for changed in ["Cargo.toml", "build.rs", "src/prelude.h"] {
         println!("cargo::rerun-if-changed={changed}");
     }
+    for file in LANES {
+        println!("cargo::rerun-if-changed=src/lanes/{file}");
+    }
     let sources = core_math().join("vendor/src/binary64");
     println!("cargo::metadata=SOURCES={}", sources.display());
     compile(&sources, "baseline", &[]);
+    compile_lanes("baseline", "baseline", &[]);
     if env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|architecture| architecture == "x86_64") {
         compile(&sources, "fma", FMA_FLAGS);
+        compile_lanes("fma", "fma", FMA_FLAGS);
+        compile_lanes("avx512", "fma", &[FMA_FLAGS, AVX512_FLAGS].concat());
     }
 }
 
@@ -51,6 +64,19 @@ fn compile(sources: &Path, suffix: &str, flags: &[&str]) {
         build.file(sources.join(name).join(format!("{name}.c")));
     }
     build.compile(&format!("kal_math_{suffix}"));
+}
+
+/// Compiles the lanes forms with some flags, for a build of the functions of one double.
+fn compile_lanes(suffix: &str, scalar: &str, flags: &[&str]) {
+    let mut build = cc::Build::new();
+    build.flag("-fvisibility=hidden").opt_level(3).debug(false);
+    for flag in flags {
+        build.flag(flag);
+    }
+    // The last one counts: products and sums are rounded each.
+    build.flag("-ffp-contract=off");
+    build.define("LANES_BUILD", suffix).define("SCALAR_BUILD", scalar);
+    build.file("src/lanes/lanes.c").compile(&format!("kal_math_lanes_{suffix}"));
 }
 
 /// Returns the folder of the crate with the sources.

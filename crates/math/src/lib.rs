@@ -61,19 +61,68 @@ impl Build {
     }
 }
 
+/// What the lanes forms of functions are compiled for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum LanesBuild {
+    /// As [`Build::Baseline`]: a loop over the function of one double.
+    Baseline,
+    /// As [`Build::Fma`]: vectors of 4 doubles.
+    Fma,
+    /// The same with AVX-512 F, DQ, VL and BW: vectors of 8 doubles.
+    Avx512,
+}
+
+impl LanesBuild {
+    /// All of them, from the slowest to the fastest.
+    pub const ALL: [Self; 3] = [Self::Baseline, Self::Fma, Self::Avx512];
+
+    /// Returns whether this processor can run it.
+    pub fn is_supported(self) -> bool {
+        match self {
+            Self::Baseline => true,
+            Self::Fma => Build::Fma.is_supported(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => {
+                Build::Fma.is_supported()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+                    && is_x86_feature_detected!("avx512bw")
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx512 => false,
+        }
+    }
+
+    /// Returns the fastest one that this processor can run.
+    pub fn fastest() -> Self {
+        let [baseline, fma, avx512] = Self::ALL;
+        [avx512, fma].into_iter().find(|build| build.is_supported()).unwrap_or(baseline)
+    }
+}
+
 /// A C function of one double.
 pub type UnaryPointer = extern "C" fn(f64) -> f64;
 
 /// A C function of two doubles.
 pub type BinaryPointer = extern "C" fn(f64, f64) -> f64;
 
+/// The lanes form of a C function of one double: replaces each of `count` values by the
+/// function of it, with the same bits.
+pub type UnaryLanesPointer = unsafe extern "C" fn(values: *mut f64, count: usize);
+
+/// The lanes form of a C function of two doubles: replaces each of `count` values by the
+/// function of it and the one beside it in `second`, with the same bits.
+pub type BinaryLanesPointer = unsafe extern "C" fn(values: *mut f64, second: *const f64, count: usize);
+
 macro_rules! function_type {
-    ($type:ident, $pointer:ident, $all:ident, $what:literal) => {
+    ($type:ident, $pointer:ident, $lanes_pointer:ident, $all:ident, $what:literal) => {
         #[doc = concat!("A function of ", $what, ", in each build.")]
         #[derive(Clone, Copy)]
         pub struct $type {
             name: &'static str,
             builds: [$pointer; 2],
+            lanes: [$lanes_pointer; 3],
         }
 
         impl $type {
@@ -95,6 +144,16 @@ macro_rules! function_type {
             pub fn fastest(self) -> $pointer {
                 self.builds[Build::fastest() as usize]
             }
+
+            /// Returns its lanes form in a build; `None` if this processor cannot run that.
+            pub fn lanes(self, build: LanesBuild) -> Option<$lanes_pointer> {
+                build.is_supported().then(|| self.lanes[build as usize])
+            }
+
+            /// Returns its lanes form in the fastest build that this processor can run.
+            pub fn fastest_lanes(self) -> $lanes_pointer {
+                self.lanes[LanesBuild::fastest() as usize]
+            }
         }
 
         impl fmt::Debug for $type {
@@ -105,8 +164,8 @@ macro_rules! function_type {
     };
 }
 
-function_type!(UnaryFunction, UnaryPointer, UNARY, "one double");
-function_type!(BinaryFunction, BinaryPointer, BINARY, "two doubles");
+function_type!(UnaryFunction, UnaryPointer, UnaryLanesPointer, UNARY, "one double");
+function_type!(BinaryFunction, BinaryPointer, BinaryLanesPointer, BINARY, "two doubles");
 
 macro_rules! calls {
     ($(#[$doc:meta] $name:ident($($argument:ident),+) in $module:ident;)+) => {

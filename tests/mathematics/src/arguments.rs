@@ -25,6 +25,27 @@ impl Arguments {
         Self { hard, random: Random(0x9e37_79b9_7f4a_7c15), index: 0 }
     }
 
+    /// Returns an endless sequence of pairs as programs have them, in which a vector is rarely
+    /// left to the function of one double.
+    pub(super) fn usual(name: &str) -> impl Iterator<Item = [f64; 2]> {
+        let mut random = Random(0x2545_f491_4f6c_dd1d);
+        let mut uniform = move || random.next() as f64 / 2_f64.powi(64);
+        let (low, high) = match name {
+            "acos" | "asin" | "atanh" => (-1.0, 1.0),
+            "exp" | "exp2" | "expm1" | "sinh" | "cosh" => (-710.0, 710.0),
+            "sin" | "cos" | "tan" | "atan" | "atan2" => (-1e3, 1e3),
+            "erf" | "erfc" | "tanh" => (-30.0, 30.0),
+            _ => (0.0, 1e3),
+        };
+        // Half of them in all of the range, the others nearer and nearer to 0 or 1.
+        std::iter::from_fn(move || {
+            let size = if uniform() < 0.5 { 1.0 } else { (-30.0 * uniform()).exp2() };
+            let centre = if uniform() < 0.5 && low >= -1.0 { 1.0 } else { 0.0 };
+            let x = (low + (high - low) * uniform()) * size + centre;
+            Some([x, (uniform() - 0.5) * 100.0 * size])
+        })
+    }
+
     /// Returns a hard number, or one a few places from it.
     fn near_hard(&mut self, number: f64) -> f64 {
         let places = self.random.next() % 8;

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 const CALLS: usize = 4096;
-const REPETITIONS: usize = 60;
+pub(super) const REPETITIONS: usize = 60;
 
 /// Prints a table of nanoseconds a call: the least of many repetitions.
 pub(super) fn print(builds: &[Build], only: Option<&str>) {
@@ -37,7 +37,7 @@ pub(super) fn print(builds: &[Build], only: Option<&str>) {
     println!("geometric mean {mean:.2}, worst {worst:.2?}");
 }
 
-fn time(function: &Function, arguments: &[[f64; 2]]) -> f64 {
+pub(super) fn time(function: &Function, arguments: &[[f64; 2]]) -> f64 {
     let begin = Instant::now();
     let mut sum = 0.0;
     match function {
@@ -49,7 +49,7 @@ fn time(function: &Function, arguments: &[[f64; 2]]) -> f64 {
 }
 
 /// Returns arguments of the size that programs use, in no order.
-fn arguments(exact: &Exact) -> Vec<[f64; 2]> {
+pub(super) fn arguments(exact: &Exact) -> Vec<[f64; 2]> {
     let (low, high) = match exact.name {
         "acos" | "asin" | "atanh" => (-1.0, 1.0),
         "acosh" => (1.0, 20.0),

@@ -9,6 +9,7 @@
 mod arguments;
 mod cost;
 mod exact;
+mod lanes;
 mod libm;
 
 use arguments::Arguments;
@@ -23,13 +24,17 @@ use std::{env, fs};
 /// how many others.
 const WRITTEN: (usize, usize) = (60, 60);
 
+/// How many arguments the lanes forms get for each one that is compared with MPFR.
+const LANES: usize = 2;
+
 fn main() -> ExitCode {
     let mut count = 1_000_000;
-    let (mut file, mut only, mut measures) = (None, None, false);
+    let (mut file, mut only, mut measures, mut only_lanes) = (None, None, false, false);
     let mut given = env::args().skip(1);
     while let Some(argument) = given.next() {
         match argument.as_str() {
             "--cost" => measures = true,
+            "--lanes" => only_lanes = true,
             "--write" => file = given.next(),
             "--count" => count = given.next().and_then(|text| text.parse().ok()).expect("a number"),
             name => only = Some(name.to_owned()),
@@ -38,12 +43,18 @@ fn main() -> ExitCode {
     let builds: Vec<Build> = Build::ALL.into_iter().filter(|build| build.is_supported()).collect();
     if measures {
         cost::print(&builds, only.as_deref());
+        lanes::print(only.as_deref());
         return ExitCode::SUCCESS;
+    }
+    let chosen = FUNCTIONS.iter().filter(|exact| only.as_deref().is_none_or(|name| name == exact.name));
+    let wrong_lanes = check_lanes(chosen.clone(), count * LANES);
+    if only_lanes {
+        return if wrong_lanes == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     println!("{count} arguments each, builds {builds:?}");
     println!("{:8} {:>5} {:>12} {:>10}", "", "wrong", "C library", "seconds");
-    let (mut wrong, mut written) = (0, String::new());
-    for exact in FUNCTIONS.iter().filter(|exact| only.as_deref().is_none_or(|name| name == exact.name)) {
+    let (mut wrong, mut written) = (wrong_lanes, String::new());
+    for exact in chosen {
         let begin = Instant::now();
         let found = check(exact, &builds, count);
         let percent = found.wrong_of_c as f64 * 100.0 / count as f64;
@@ -56,6 +67,20 @@ fn main() -> ExitCode {
         fs::write(file, written).expect("the file is writable");
     }
     if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Compares the lanes forms with the functions of one double; returns how many results are
+/// not the same.
+fn check_lanes<'a>(functions: impl Iterator<Item = &'a Exact>, count: usize) -> usize {
+    println!("lanes: {} arguments each, builds {:?}", 2 * count, lanes::builds());
+    functions
+        .map(|exact| {
+            let begin = Instant::now();
+            let wrong = lanes::check(exact, count);
+            println!("{:8} {wrong:>5} {:>10.1}", exact.name, begin.elapsed().as_secs_f64());
+            wrong
+        })
+        .sum()
 }
 
 /// What the check of a function has found.

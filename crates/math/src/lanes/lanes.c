@@ -1,0 +1,136 @@
+// The functions over small blocks of doubles, in place: `values[i] = f(values[i])`, with
+// the bits of the function of one double. The build script compiles this file once for
+// each build.
+//
+// With FMA, some compute a vector at a time, to about 64 bits. That mostly decides which
+// double is nearest. Where it does not, and where an argument or a result is special, the
+// lane is left to the function of one double. So results are right if the bound on the error
+// is, which each method has in its comment; nothing else can change a bit.
+
+#include <stddef.h>
+
+#define PASTE(name, suffix) kal_math_##name##_##suffix
+#define NAME(name, suffix) PASTE(name, suffix)
+#define SCALAR(name) NAME(name, SCALAR_BUILD)
+#define OVER(name) NAME(name, LANES_BUILD)
+
+#define UNARY(name)                                                                            \
+  double SCALAR(name)(double);                                                                 \
+  void OVER(name##_lanes)(double *values, size_t count) {                                      \
+    for (size_t i = 0; i < count; i++)                                                         \
+      values[i] = SCALAR(name)(values[i]);                                                     \
+  }
+
+#define BINARY(name)                                                                           \
+  double SCALAR(name)(double, double);                                                         \
+  void OVER(name##_lanes)(double *values, const double *second, size_t count) {                \
+    for (size_t i = 0; i < count; i++)                                                         \
+      values[i] = SCALAR(name)(values[i], second[i]);                                          \
+  }
+
+#ifdef __FMA__
+
+#include "vector.h"
+#include "tables.h"
+#include "exponential.h"
+#include "logarithm.h"
+#include "trigonometric.h"
+
+// Computes the lanes in `bad` by the function of one double.
+__attribute__((noinline, cold)) static void
+repair(double *values, V x, unsigned bad, double (*scalar)(double)) {
+  double lanes[LANES];
+  store(lanes, x);
+  for (; bad; bad &= bad - 1)
+    values[__builtin_ctz(bad)] = scalar(lanes[__builtin_ctz(bad)]);
+}
+
+__attribute__((noinline, cold)) static void
+repair_binary(double *values, V x, V y, unsigned bad, double (*scalar)(double, double)) {
+  double lanes[LANES], second[LANES];
+  store(lanes, x);
+  store(second, y);
+  for (; bad; bad &= bad - 1)
+    values[__builtin_ctz(bad)] = scalar(lanes[__builtin_ctz(bad)], second[__builtin_ctz(bad)]);
+}
+
+// A function of one argument whose vectors `lanes_...` computes. It says which lanes of
+// its result are good.
+#define FAST_UNARY(name)                                                                       \
+  double SCALAR(name)(double);                                                                 \
+  void OVER(name##_lanes)(double *values, size_t count) {                                      \
+    for (; count >= LANES; values += LANES, count -= LANES) {                                  \
+      Mask good;                                                                               \
+      V x = load(values), result = lanes_##name(x, &good);                                     \
+      store(values, result);                                                                   \
+      unsigned bad = of_mask(good) ^ ((1u << LANES) - 1);                                      \
+      if (__builtin_expect(bad != 0, 0))                                                       \
+        repair(values, x, bad, SCALAR(name));                                                  \
+    }                                                                                          \
+    if (count > 0) {                                                                           \
+      Mask good;                                                                               \
+      V x = load_some(values, count), result = lanes_##name(x, &good);                         \
+      store_some(values, result, count);                                                       \
+      unsigned bad = ~of_mask(good) & ((1u << count) - 1);                                     \
+      if (__builtin_expect(bad != 0, 0))                                                       \
+        repair(values, x, bad, SCALAR(name));                                                  \
+    }                                                                                          \
+  }
+
+#define FAST_BINARY(name)                                                                      \
+  double SCALAR(name)(double, double);                                                         \
+  void OVER(name##_lanes)(double *values, const double *second, size_t count) {                \
+    for (; count >= LANES; values += LANES, second += LANES, count -= LANES) {                 \
+      Mask good;                                                                               \
+      V x = load(values), y = load(second), result = lanes_##name(x, y, &good);                \
+      store(values, result);                                                                   \
+      unsigned bad = of_mask(good) ^ ((1u << LANES) - 1);                                      \
+      if (__builtin_expect(bad != 0, 0))                                                       \
+        repair_binary(values, x, y, bad, SCALAR(name));                                        \
+    }                                                                                          \
+    if (count > 0) {                                                                           \
+      Mask good;                                                                               \
+      V x = load_some(values, count), y = load_some(second, count);                            \
+      V result = lanes_##name(x, y, &good);                                                    \
+      store_some(values, result, count);                                                       \
+      unsigned bad = ~of_mask(good) & ((1u << count) - 1);                                     \
+      if (__builtin_expect(bad != 0, 0))                                                       \
+        repair_binary(values, x, y, bad, SCALAR(name));                                        \
+    }                                                                                          \
+  }
+
+#else
+
+#define FAST_UNARY UNARY
+#define FAST_BINARY BINARY
+
+#endif
+
+FAST_UNARY(cos)
+FAST_UNARY(exp)
+FAST_UNARY(log)
+FAST_UNARY(sin)
+FAST_BINARY(pow)
+
+UNARY(acos)
+UNARY(acosh)
+UNARY(asin)
+UNARY(asinh)
+UNARY(atan)
+UNARY(atanh)
+UNARY(cbrt)
+UNARY(cosh)
+UNARY(erf)
+UNARY(erfc)
+UNARY(exp2)
+UNARY(expm1)
+UNARY(lgamma)
+UNARY(log10)
+UNARY(log1p)
+UNARY(log2)
+UNARY(sinh)
+UNARY(tan)
+UNARY(tanh)
+UNARY(tgamma)
+BINARY(atan2)
+BINARY(hypot)

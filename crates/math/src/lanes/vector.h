@@ -1,0 +1,153 @@
+// Vectors of doubles, for the processors that have them with FMA: 8 lanes with AVX-512, 4
+// with AVX2. The methods are written once, with the names below.
+//
+// Arithmetic is that of C: `+ - *` work on vectors, and nothing is contracted.
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+#ifdef __AVX512F__
+
+#define LANES 8
+typedef __m512d V;
+typedef __m512i Bits;
+typedef __mmask8 Mask;
+
+INLINE V all(double x) { return _mm512_set1_pd(x); }
+INLINE Bits all_bits(int64_t x) { return _mm512_set1_epi64(x); }
+INLINE Bits bits(V x) { return _mm512_castpd_si512(x); }
+INLINE V number(Bits x) { return _mm512_castsi512_pd(x); }
+// x y + z, x y - z and z - x y, rounded once.
+INLINE V madd(V x, V y, V z) { return _mm512_fmadd_pd(x, y, z); }
+INLINE V msub(V x, V y, V z) { return _mm512_fmsub_pd(x, y, z); }
+INLINE V nmadd(V x, V y, V z) { return _mm512_fnmadd_pd(x, y, z); }
+INLINE V root(V x) { return _mm512_sqrt_pd(x); }
+INLINE V least(V x, V y) { return _mm512_min_pd(x, y); }
+INLINE V greatest(V x, V y) { return _mm512_max_pd(x, y); }
+INLINE Bits and_bits(Bits x, Bits y) { return _mm512_and_si512(x, y); }
+INLINE Bits xor_bits(Bits x, Bits y) { return _mm512_xor_si512(x, y); }
+INLINE Bits plus_bits(Bits x, Bits y) { return _mm512_add_epi64(x, y); }
+INLINE Bits minus_bits(Bits x, Bits y) { return _mm512_sub_epi64(x, y); }
+#define shift_left(x, places) _mm512_slli_epi64(x, places)
+#define shift_right(x, places) _mm512_srli_epi64(x, places)
+
+INLINE Mask equal(V x, V y) { return _mm512_cmp_pd_mask(x, y, _CMP_EQ_OQ); }
+INLINE Mask at_most(V x, V y) { return _mm512_cmp_pd_mask(x, y, _CMP_LE_OQ); }
+INLINE Mask both(Mask x, Mask y) { return x & y; }
+INLINE V choose(Mask mask, V yes, V no) { return _mm512_mask_blend_pd(mask, no, yes); }
+// Returns n, for n 2^52.
+INLINE V exponent(Bits x) { return _mm512_cvtepi64_pd(_mm512_srai_epi64(x, 52)); }
+// Bit i says whether lane i is set.
+INLINE unsigned of_mask(Mask x) { return x; }
+
+// Returns the entries of a table of 32 that the last 5 bits choose.
+INLINE V lookup(const double *table, Bits index) {
+  V low = _mm512_permutex2var_pd(_mm512_loadu_pd(table), index, _mm512_loadu_pd(table + 8));
+  V high = _mm512_permutex2var_pd(_mm512_loadu_pd(table + 16), index, _mm512_loadu_pd(table + 24));
+  return _mm512_mask_blend_pd(_mm512_test_epi64_mask(index, all_bits(16)), low, high);
+}
+
+INLINE V load(const double *values) { return _mm512_loadu_pd(values); }
+INLINE void store(double *values, V x) { _mm512_storeu_pd(values, x); }
+// These read and write `count` lanes only; the others are 1.
+INLINE V load_some(const double *values, size_t count) {
+  return _mm512_mask_loadu_pd(all(1), (Mask)((1u << count) - 1), values);
+}
+INLINE void store_some(double *values, V x, size_t count) {
+  _mm512_mask_storeu_pd(values, (Mask)((1u << count) - 1), x);
+}
+
+#else
+
+#define LANES 4
+typedef __m256d V;
+typedef __m256i Bits;
+typedef __m256d Mask;
+
+INLINE V all(double x) { return _mm256_set1_pd(x); }
+INLINE Bits all_bits(int64_t x) { return _mm256_set1_epi64x(x); }
+INLINE Bits bits(V x) { return _mm256_castpd_si256(x); }
+INLINE V number(Bits x) { return _mm256_castsi256_pd(x); }
+INLINE V madd(V x, V y, V z) { return _mm256_fmadd_pd(x, y, z); }
+INLINE V msub(V x, V y, V z) { return _mm256_fmsub_pd(x, y, z); }
+INLINE V nmadd(V x, V y, V z) { return _mm256_fnmadd_pd(x, y, z); }
+INLINE V root(V x) { return _mm256_sqrt_pd(x); }
+INLINE V least(V x, V y) { return _mm256_min_pd(x, y); }
+INLINE V greatest(V x, V y) { return _mm256_max_pd(x, y); }
+INLINE Bits and_bits(Bits x, Bits y) { return _mm256_and_si256(x, y); }
+INLINE Bits xor_bits(Bits x, Bits y) { return _mm256_xor_si256(x, y); }
+INLINE Bits plus_bits(Bits x, Bits y) { return _mm256_add_epi64(x, y); }
+INLINE Bits minus_bits(Bits x, Bits y) { return _mm256_sub_epi64(x, y); }
+#define shift_left(x, places) _mm256_slli_epi64(x, places)
+#define shift_right(x, places) _mm256_srli_epi64(x, places)
+
+INLINE Mask equal(V x, V y) { return _mm256_cmp_pd(x, y, _CMP_EQ_OQ); }
+INLINE Mask at_most(V x, V y) { return _mm256_cmp_pd(x, y, _CMP_LE_OQ); }
+INLINE Mask both(Mask x, Mask y) { return _mm256_and_pd(x, y); }
+INLINE V choose(Mask mask, V yes, V no) { return _mm256_blendv_pd(no, yes, mask); }
+INLINE V exponent(Bits x) {
+  // As the last places of 2^52, without a sign.
+  Bits places = _mm256_srli_epi64(plus_bits(x, all_bits(1024LL << 52)), 52);
+  return number(_mm256_or_si256(places, bits(all(0x1p52)))) - all(0x1p52 + 1024);
+}
+INLINE unsigned of_mask(Mask x) { return (unsigned)_mm256_movemask_pd(x); }
+
+INLINE V lookup(const double *table, Bits index) {
+  return _mm256_i64gather_pd(table, and_bits(index, all_bits(31)), 8);
+}
+
+INLINE V load(const double *values) { return _mm256_loadu_pd(values); }
+INLINE void store(double *values, V x) { _mm256_storeu_pd(values, x); }
+INLINE V load_some(const double *values, size_t count) {
+  double lanes[LANES] = {1, 1, 1, 1};
+  for (size_t i = 0; i < count; i++)
+    lanes[i] = values[i];
+  return load(lanes);
+}
+INLINE void store_some(double *values, V x, size_t count) {
+  double lanes[LANES];
+  store(lanes, x);
+  for (size_t i = 0; i < count; i++)
+    values[i] = lanes[i];
+}
+
+#endif
+
+INLINE V magnitude(V x) { return number(and_bits(bits(x), all_bits(INT64_MAX))); }
+
+INLINE Bits sign(V x) { return and_bits(bits(x), all_bits(INT64_MIN)); }
+
+// Returns x, negated where the sign is set.
+INLINE V with_sign(V x, Bits sign) { return number(xor_bits(bits(x), sign)); }
+
+// To this, numbers below 2^51 are added to round them to integers, which are then its last
+// bits.
+#define ROUNDER 0x1.8p52
+
+// A sum of two doubles that is not rounded: `low` is much less than `high`, about or below
+// its last place, unless said otherwise.
+typedef struct {
+  V high, low;
+} Pair;
+
+// Returns x + y exactly if |x| >= |y| or x is 0.
+INLINE Pair sum(V x, V y) {
+  V high = x + y;
+  return (Pair){high, (x - high) + y};
+}
+
+// Returns x * y exactly, if that does not underflow.
+INLINE Pair product(V x, V y) {
+  V high = x * y;
+  return (Pair){high, msub(x, y, high)};
+}
+
+// Rounds a sum to the nearest double. Lanes are taken out of `good` for which that is open,
+// if the sum is wrong by up to `error`. That counts the rounding of `low` changed by it.
+INLINE V nearest(Pair x, V error, Mask *good) {
+  V above = x.high + (x.low + error), below = x.high + (x.low - error);
+  *good = both(*good, equal(above, below));
+  return above;
+}
