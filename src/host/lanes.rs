@@ -2,22 +2,45 @@
 //! computes many rows at once calls.
 #![allow(unsafe_code)]
 
-use super::PURE_FUNCTION;
+use kal_math::{BinaryFunction, UnaryFunction};
 
 /// What the symbols begin with of the functions that call another one for each lane; the
 /// number of its arguments follows.
 pub const MAP: &str = "kal$map";
 
+/// What the symbols begin with of the functions that compute all lanes themselves.
+const LANES: &str = "kal$lanes$";
+
+/// A function of the library that computes all lanes itself.
+enum LanesFunction {
+    One(UnaryFunction),
+    Two(BinaryFunction),
+}
+
+impl LanesFunction {
+    fn of(name: &str) -> Option<Self> {
+        let name = if name == "ln" { "log" } else { name };
+        let one = UnaryFunction::ALL.iter().find(|function| function.name() == name);
+        let two = || BinaryFunction::ALL.iter().find(|function| function.name() == name);
+        one.map(|one| Self::One(*one)).or_else(|| two().map(|two| Self::Two(*two)))
+    }
+}
+
 /// Returns the symbol of a function of the library that computes all lanes itself, if it
 /// has such a form: it gets the address of the lanes of each argument, and how many they
 /// are, and writes its results over those of the first argument.
 pub fn symbol(name: &str) -> Option<String> {
-    let _ = (name, PURE_FUNCTION);
-    None
+    LanesFunction::of(name).map(|_| format!("{LANES}{name}"))
 }
 
 /// Returns the address of a function of this file, or of a form for all lanes.
 pub(super) fn support(symbol: &str) -> Option<usize> {
+    if let Some(name) = symbol.strip_prefix(LANES) {
+        return LanesFunction::of(name).map(|function| match function {
+            LanesFunction::One(function) => function.fastest_lanes() as *const () as usize,
+            LanesFunction::Two(function) => function.fastest_lanes() as *const () as usize,
+        });
+    }
     match symbol.strip_prefix(MAP)? {
         "1" => Some(map_one as *const () as usize),
         "2" => Some(map_two as *const () as usize),
