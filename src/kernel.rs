@@ -7,7 +7,10 @@
 //! bits, and [`Kernel::explain`] tells which it is.
 
 mod blocks;
+mod column;
 mod live;
+mod pinned;
+mod remark;
 mod rows;
 mod run;
 mod wide;
@@ -16,20 +19,19 @@ use crate::bytes::Writer;
 use crate::codegen::HAS_COMPILER;
 use crate::config::Mode;
 use crate::context::Context;
-use crate::diagnostic::{Diagnostic, ErrorCode};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
 use crate::float_environment::DefaultEnvironment;
 use crate::name::{HeldName, Name};
 use crate::output::literal;
-use crate::sema::call_graph::{CallGraph, Obstacle, ObstacleKind};
+use crate::sema::call_graph::CallGraph;
 use crate::sema::checked::{CheckedFunction, Made};
-use crate::sema::{Environment, Extern, SourcePlace};
-use crate::source::{Source, Span};
-use crate::stop::StopRequest;
-use blocks::BlockEnd;
+use crate::sema::{Environment, Extern};
+use crate::source::Source;
+pub use column::{Column, RowError};
 pub use live::Columns;
+use pinned::PinnedFunction;
+pub use remark::Remark;
 use rows::RowCode;
 pub use run::{Failing, Run, Validity};
 use std::fmt;
@@ -66,15 +68,9 @@ const LARGEST: usize = 6000;
 pub struct Kernel(Arc<KernelInner>);
 
 struct KernelInner {
-    /// Before the engine, in which its code is.
+    /// Before the function, which has the engine that the code is in.
     code: KernelCode,
-    graph: CallGraph,
-    name: HeldName,
-    root: Arc<CheckedFunction>,
-    /// The values of the variables of the graph.
-    variables: Vec<f64>,
-    is_pure: bool,
-    engine: Engine,
+    function: PinnedFunction,
 }
 
 /// How the rows are computed.
@@ -82,94 +78,6 @@ enum KernelCode {
     Wide(WideCode),
     /// One by one, and why.
     Rows(RowCode, Vec<Remark>),
-}
-
-/// The values of an argument.
-#[derive(Clone, Copy, Debug)]
-pub enum Column<'a> {
-    /// One for each row.
-    Values(&'a [f64]),
-    /// The same one for every row.
-    Every(f64),
-}
-
-/// Why an output is not complete.
-#[derive(Clone, Debug)]
-pub struct RowError {
-    /// The lowest row that failed, or was not complete when the run was stopped: all rows
-    /// before it are complete. `None` if the columns do not fit the function or one
-    /// another.
-    pub row: Option<usize>,
-    /// What happened there.
-    pub error: Error,
-}
-
-impl fmt::Display for RowError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.row {
-            Some(row) => write!(f, "row {row}: {}", self.error),
-            None => self.error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for RowError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
-    }
-}
-
-impl From<Error> for RowError {
-    fn from(error: Error) -> Self {
-        Self { row: None, error }
-    }
-}
-
-/// Something about how a kernel runs.
-#[derive(Clone, Debug)]
-pub struct Remark {
-    /// What it is.
-    pub message: String,
-    /// The place that it is about: a source and a span of it.
-    pub place: Option<(Source, Span)>,
-}
-
-impl Remark {
-    fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: None }
-    }
-
-    fn at(message: String, place: &SourcePlace) -> Self {
-        Self { message, place: Some((place.source.clone(), place.span)) }
-    }
-
-    /// Returns why rows have to be computed one by one.
-    fn of_obstacle(obstacle: &Obstacle, environment: &dyn Environment) -> Self {
-        let text = |name| environment.names().text(name).to_string();
-        let message = match obstacle.kind {
-            ObstacleKind::Recursion(name) => format!("`{}` is called while it runs", text(name)),
-            ObstacleKind::HostCall(name) => format!("`{}` is a function of the host", text(name)),
-            ObstacleKind::ForeignCall(name) => format!("`{}` is a foreign function", text(name)),
-            ObstacleKind::Assignment(name) => {
-                format!("`{}`, a variable of the context, is assigned", text(name))
-            }
-            ObstacleKind::FailingCall(name) => format!("the call of `{}` fails", text(name)),
-        };
-        Self::at(message, &obstacle.place)
-    }
-}
-
-impl fmt::Display for Remark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        match &self.place {
-            Some((source, span)) => {
-                let (line, column) = source.position(span.start);
-                write!(f, " ({}:{line}:{column})", source.name())
-            }
-            None => Ok(()),
-        }
-    }
 }
 
 impl Kernel {
@@ -191,8 +99,8 @@ impl Kernel {
                 called.filter_map(|callee| context.declared(callee.name).cloned()).collect();
             KernelCode::Rows(RowCode::new(declared), remarks)
         };
-        let kernel = KernelInner { code, graph, name, root, variables, is_pure, engine };
-        Ok(Self(Arc::new(kernel)))
+        let function = PinnedFunction { graph, name, root, variables, is_pure, engine };
+        Ok(Self(Arc::new(KernelInner { code, function })))
     }
 
     /// Computes the function in every row. `inputs` has a column for each parameter; those
@@ -211,22 +119,20 @@ impl Kernel {
         output: &mut [f64],
         run: &mut Run<'_>,
     ) -> Result<(), RowError> {
-        let Self(kernel) = self;
-        kernel.check(inputs, output.len(), run)?;
+        let KernelInner { code, function } = &*self.0;
+        function.check(inputs, output.len(), run)?;
         let _environment = DefaultEnvironment::enter();
-        let watched = run.begin(&kernel.engine)?;
-        let result = match &kernel.code {
-            KernelCode::Wide(code) => code.apply(kernel, &kernel.variables, inputs, output, run),
-            KernelCode::Rows(code, _) => code.apply(kernel, inputs, output, run),
-        };
-        drop(watched);
-        result
+        let _watched = run.begin(&function.engine)?;
+        match code {
+            KernelCode::Wide(code) => code.apply(function, &function.variables, inputs, output, run),
+            KernelCode::Rows(code, _) => code.apply(function, inputs, output, run),
+        }
     }
 
     /// Returns the identity of what it computes: of its functions, and of the values of the
     /// variables that they read. It is the same wherever the same is defined.
     pub fn id(&self) -> Fingerprint {
-        let Self(kernel) = self;
+        let kernel = &self.0.function;
         let names = kernel.engine.names();
         let mut writer = Writer::with_room(256);
         writer.count(kernel.graph.functions.len());
@@ -246,7 +152,7 @@ impl Kernel {
     /// variables with their values, what is imported, the functions that it calls, and the
     /// function; of a formula, the expression at last.
     pub fn source(&self) -> String {
-        let Self(kernel) = self;
+        let kernel = &self.0.function;
         let names = kernel.engine.names();
         let mut lines: Vec<String> = Vec::new();
         let mut add = |line: String| {
@@ -273,23 +179,23 @@ impl Kernel {
 
     /// Returns the name of the function; `(formula)` for a formula.
     pub fn name(&self) -> &str {
-        &self.0.name
+        &self.0.function.name
     }
 
     /// Returns the names of its parameters.
     pub fn parameters(&self) -> Vec<String> {
-        let Self(kernel) = self;
+        let kernel = &self.0.function;
         kernel.root.parameters.iter().map(|name| kernel.engine.names().text(*name).to_string()).collect()
     }
 
     /// Returns whether its results depend on its arguments only, and it has no effects.
     pub fn is_pure(&self) -> bool {
-        self.0.is_pure
+        self.0.function.is_pure
     }
 
     /// Returns whether no row can fail but by being stopped.
     pub fn is_total(&self) -> bool {
-        self.0.graph.obstacles.is_empty()
+        self.0.function.graph.obstacles.is_empty()
     }
 
     /// Returns whether it computes many rows at once.
@@ -300,7 +206,7 @@ impl Kernel {
     /// Returns how it is run, and if that is row by row, what keeps it from being wide.
     pub fn explain(&self) -> Vec<Remark> {
         match &self.0.code {
-            KernelCode::Wide(code) => code.explain(&self.0.graph),
+            KernelCode::Wide(code) => code.explain(&self.0.function.graph),
             KernelCode::Rows(_, reasons) => {
                 let how = Remark::new("row by row");
                 std::iter::once(how).chain(reasons.iter().cloned()).collect()
@@ -311,7 +217,7 @@ impl Kernel {
     /// Returns whether names still mean the same in a context, but for the values of
     /// variables.
     fn is_current(&self, function: &Arc<CheckedFunction>, context: &Context) -> bool {
-        let Self(kernel) = self;
+        let kernel = &self.0.function;
         let Some((_, callees)) = kernel.graph.functions.split_last() else { return false };
         // The calls of the library are those of the engine, unless a name of them is bound.
         kernel.root.is_alias_of(function)
@@ -320,43 +226,6 @@ impl Kernel {
                 now.is_some_and(|now| Arc::ptr_eq(&now, callee) || now.is_alias_of(callee))
             })
             && kernel.graph.builtins.iter().all(|(name, _)| context.function(*name).is_none())
-    }
-}
-
-impl KernelInner {
-    /// Checks that columns fit the function and one another.
-    fn check(&self, inputs: &[Column<'_>], rows: usize, run: &Run<'_>) -> Result<(), Error> {
-        let takes = self.root.arity();
-        let asked = inputs.len() as u32;
-        if takes as usize != inputs.len() {
-            return Err(Error::Arity { name: self.name.to_string(), takes, asked });
-        }
-        for (column, input) in inputs.iter().enumerate() {
-            if let Column::Values(values) = input
-                && values.len() != rows
-            {
-                return Err(Error::ColumnLength { column, rows: values.len(), wanted: rows });
-            }
-        }
-        run.check(rows)
-    }
-
-    /// Returns the error of a run that ended early.
-    fn error(&self, row: usize, end: BlockEnd) -> RowError {
-        let error = match end {
-            BlockEnd::Failed(error) => error,
-            BlockEnd::Stopped(request) => self.stopped(request),
-        };
-        RowError { row: Some(row), error }
-    }
-
-    fn stopped(&self, request: StopRequest) -> Error {
-        let (code, message) = match request {
-            StopRequest::Interrupt => (ErrorCode::Interrupted, "interrupted"),
-            StopRequest::Deadline => (ErrorCode::DeadlineExceeded, "the run took longer than allowed"),
-        };
-        let diagnostic = Diagnostic::error(code, &self.root.source, self.root.name_span, message);
-        Error::of_run(diagnostic.with_note("it was computed in every row"))
     }
 }
 

@@ -170,6 +170,14 @@
 //! default while a program runs, whatever the host has set (`float_environment`).
 //! `docs/numbers.md` has what is promised.
 //!
+//! **Columns are rows in lanes.** A *kernel* is a function with all that it calls, as names
+//! meant it at one moment. Where that is one piece of code that computes a value, it is
+//! compiled to compute many rows at once: a value is a vector with a *lane* for each row, and
+//! where rows go different ways, both ways are taken under *masks* (`codegen`'s wide
+//! lowering, which does not depend on what LLVM can make vectors of). That is another
+//! *entry* of the function, as OSR code is: it has an identity and is found in packs. All
+//! other kernels compute row by row, with the same bits, in contexts of their own.
+//!
 //! # The modules, in the order of the data flow
 //!
 //! ```text
@@ -199,7 +207,7 @@
 //! | 3 | `pack` | portable code, and the file that holds it | opens a file |
 //! | 4 | `cache` | the files of packs: where they are, and which are trusted | knows what is in one |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
-//! | 5 | `image`, `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `saved_session`, `context`, `function`, `interrupt`, `image_builder`, `library`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
+//! | 5 | `image`, `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `saved_session`, `context`, `function`, `interrupt`, `kernel`, `image_builder`, `library`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `terminal` | how commands end, report, read files, wait and write | knows a command |
 //! | 7 | [`executable`] | running what `kal build` has made | knows the command |
 //! | 7 | `repl` | the prompt | uses codegen's, ORC's or the JIT's insides |
@@ -246,6 +254,8 @@
 //!   [`Tier::Quick`]; *optimising tier*: code at the configured level,
 //!   [`Tier::Full`]. Moving hot code up is to *promote* it; going back to the
 //!   interpreter, for a debugger, is to *deoptimise*.
+//! - *kernel*: a function over columns; *lane*: the place of a row in a vector; *mask*: the
+//!   lanes that are alive; *wide*: computed for many rows at once.
 //! - *safepoint*: a place where a run can stop, at function entries and
 //!   back-edges; its *poll* is the comparison that finds out whether to.
 //! - *OSR*: on-stack replacement, entering compiled code at a loop header.

@@ -56,7 +56,7 @@ type Three = extern "C" fn(f64, f64, f64) -> f64;
 /// Replaces each of `count` doubles by what a function returns for it.
 ///
 /// # Safety
-/// There are so many at `values`, and nobody else uses them.
+/// `values` points to as many doubles, which this call alone uses.
 unsafe extern "C" fn map_one(function: One, values: *mut f64, count: usize) {
     for index in 0..count {
         // SAFETY: inside of `values`, by this function's contract.

@@ -43,14 +43,14 @@ pub(super) struct Plan {
     pub(super) has_large_frames: bool,
 }
 
-struct Queue<'o> {
+struct BlockQueue<'o> {
     chunks: Mutex<(usize, ChunksMut<'o, f64>)>,
     /// The lowest row that has ended early.
     lowest: AtomicUsize,
     end: Mutex<Option<(usize, BlockEnd)>>,
 }
 
-impl<'o> Queue<'o> {
+impl<'o> BlockQueue<'o> {
     /// Returns the next block, unless an earlier one has ended early.
     fn next(&self) -> Option<Block<'o>> {
         let mut chunks = self.chunks.lock();
@@ -97,7 +97,7 @@ pub(super) fn compute<W: BlockWorker>(
         let mut numbered = (0..).step_by(BLOCK).zip(output.chunks_mut(BLOCK));
         return numbered.try_for_each(|(start, output)| worker.block(Block { start, output }));
     }
-    let queue = Queue {
+    let queue = BlockQueue {
         chunks: Mutex::new((0, output.chunks_mut(BLOCK))),
         lowest: AtomicUsize::new(usize::MAX),
         end: Mutex::new(None),

@@ -54,14 +54,14 @@ impl Columns {
         let KernelCode::Wide(code) = &kernel.0.code else {
             return kernel.apply(inputs, output, run);
         };
-        let inner = &kernel.0;
-        inner.check(inputs, output.len(), run)?;
+        let function = &kernel.0.function;
+        function.check(inputs, output.len(), run)?;
         let names = context.engine().names();
         let value = |name: &Name| context.variable(&names.text(*name));
-        let variables = inner.graph.variables.iter().map(value).collect::<Result<Vec<_>, _>>()?;
+        let variables = function.graph.variables.iter().map(value).collect::<Result<Vec<_>, _>>()?;
         let _environment = DefaultEnvironment::enter();
-        let _watched = run.begin(&inner.engine)?;
-        code.apply(inner, &variables, inputs, output, run)
+        let _watched = run.begin(&function.engine)?;
+        code.apply(function, &variables, inputs, output, run)
     }
 
     /// Returns the kernel of what the name means now.

@@ -1,8 +1,9 @@
 //! Rows one by one, in contexts that a kernel has for itself.
 
 use super::blocks::{self, Block, BlockEnd, BlockWorker, Plan};
+use super::column::{Column, RowError};
+use super::pinned::PinnedFunction;
 use super::run::{Failing, Run, RunState, Validity};
-use super::{Column, KernelInner, RowError};
 use crate::backend::CallHandle;
 use crate::context::Context;
 use crate::error::Error;
@@ -29,7 +30,7 @@ impl RowCode {
     }
 
     /// Returns a context whose variables have the values of the kernel.
-    fn context(&self, kernel: &KernelInner) -> Result<RowContext, Error> {
+    fn context(&self, kernel: &PinnedFunction) -> Result<RowContext, Error> {
         let free = self.contexts.lock().pop();
         let mut context = match free {
             Some(context) => context,
@@ -50,7 +51,7 @@ impl RowCode {
     /// Computes all rows; in their order and on one thread if that may make a difference.
     pub(super) fn apply(
         &self,
-        kernel: &KernelInner,
+        kernel: &PinnedFunction,
         inputs: &[Column<'_>],
         output: &mut [f64],
         run: &mut Run<'_>,

@@ -1,11 +1,12 @@
 //! Many rows at once.
 
 use super::blocks::{self, Block, BlockEnd, BlockWorker, Plan};
+use super::column::{Column, RowError};
+use super::pinned::PinnedFunction;
+use super::remark::Remark;
 use super::run::{Run, RunState};
-use super::{Column, KernelInner, Remark, RowError};
 use crate::budget::ContextBudget;
 use crate::engine::Engine;
-use crate::error::Error;
 use crate::failure::Failure;
 use crate::jit::ColumnCode;
 use crate::process::SteadyCell;
@@ -45,7 +46,7 @@ impl WideCode {
     /// as columns if there are too many variants; with the set that it is for.
     fn variant(
         &self,
-        kernel: &KernelInner,
+        kernel: &PinnedFunction,
         every: u64,
         run: &Run<'_>,
     ) -> Result<(u64, Arc<ColumnCode>), Failure> {
@@ -76,7 +77,7 @@ impl WideCode {
     /// Computes all rows, where variables of the context have these values.
     pub(super) fn apply(
         &self,
-        kernel: &KernelInner,
+        kernel: &PinnedFunction,
         variables: &[f64],
         inputs: &[Column<'_>],
         output: &mut [f64],
@@ -152,16 +153,6 @@ fn same_in_every_row(inputs: &[Column<'_>]) -> u64 {
         Column::Every(_) => set | 1 << index,
         Column::Values(_) => set,
     })
-}
-
-impl KernelInner {
-    /// Returns the error of a kernel that could not be compiled.
-    fn compile_error(&self, failure: &Failure) -> Error {
-        match failure {
-            Failure::Compile { message, .. } => Error::NoCompiler(message.clone()),
-            failure => Error::NoCompiler(format!("{failure:?}")),
-        }
-    }
 }
 
 /// Computes blocks on one thread.

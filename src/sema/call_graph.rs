@@ -69,7 +69,7 @@ struct Visit {
     next: usize,
 }
 
-struct Collector<'a> {
+struct GraphCollector<'a> {
     environment: &'a dyn Environment,
     graph: CallGraph,
     /// The sizes of the functions that are complete; none while one is on the way.
@@ -86,7 +86,7 @@ impl CallGraph {
             obstacles: Vec::new(),
             size: 0,
         };
-        let mut collector = Collector { environment, graph, sizes: FxHashMap::default() };
+        let mut collector = GraphCollector { environment, graph, sizes: FxHashMap::default() };
         collector.collect(root);
         let mut graph = collector.graph;
         graph.variables = variables_of(graph.functions.iter().map(|function| &**function));
@@ -104,7 +104,7 @@ impl CallGraph {
     }
 }
 
-impl Collector<'_> {
+impl GraphCollector<'_> {
     fn collect(&mut self, root: &Arc<CheckedFunction>) {
         let mut path = vec![self.enter(root.clone())];
         while let Some(visit) = path.last_mut() {

@@ -51,6 +51,7 @@ const LAYERS: &[&[&str]] = &[
         "context",
         "function",
         "interrupt",
+        "kernel",
         "library",
         "image_builder",
         "draft",
@@ -132,6 +133,7 @@ const NEVER_SAYS: &[(&str, &[&str], &str)] = &[
 const UNSAFE: &[&str] = &[
     "src/host.rs",
     "src/host/foreign.rs",
+    "src/host/lanes.rs",
     "src/config.rs",
     "src/image.rs",
     "src/executable.rs",
@@ -142,6 +144,7 @@ const UNSAFE: &[&str] = &[
     "src/runtime/",
     "src/codegen.rs",
     "src/codegen/",
+    "src/jit/columns.rs",
     "src/jit/context.rs",
     "src/cli/settings.rs",
     "src/terminal/exit.rs",
@@ -150,6 +153,7 @@ const UNSAFE: &[&str] = &[
     "src/process/",
     "crates/code/",
     "crates/math/src/extern_functions.rs",
+    "crates/math/src/lib.rs",
     "crates/orc/",
     "crates/runtime/",
     "tests/all/denied.rs",
@@ -158,6 +162,7 @@ const UNSAFE: &[&str] = &[
     "tests/all/forking.rs",
     "tests/hosts/",
     "tests/mathematics/src/libm.rs",
+    "benches/columns/main.rs",
     "benches/peers/contestant.rs",
 ];
 

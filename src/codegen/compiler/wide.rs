@@ -14,8 +14,10 @@
 #![allow(unsafe_code)]
 
 mod arithmetic;
+mod construct;
 mod control;
 mod mathematics;
+mod value;
 
 use super::refusal::{Result, missing};
 use super::types::Types;
@@ -25,7 +27,7 @@ use crate::host::Builtin;
 use crate::name::Name;
 use crate::processor::FeatureSet;
 use crate::sema::checked::{CheckedFunction, CheckedNode, variables_of};
-use control::{Marks, WideConstruct};
+use construct::{Marks, WideConstruct, is_heavy};
 use inkwell::attributes::AttributeLoc;
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
@@ -37,6 +39,7 @@ use inkwell::values::{
 };
 use inkwell::{FloatPredicate, IntPredicate};
 use rustc_hash::FxHashMap;
+use value::{Mask, Wide, WideLocal};
 
 /// Adds code of a function over columns to the module.
 pub(super) fn body(
@@ -49,36 +52,6 @@ pub(super) fn body(
     let rows = lowering.begin(body, entry)?;
     let value = lowering.function(body.function, rows.arguments.clone(), None)?;
     lowering.end(&rows, value)
-}
-
-/// A value of a row.
-#[derive(Clone, Copy)]
-enum Wide<'c> {
-    /// The same in every row.
-    Every(FloatValue<'c>),
-    /// A vector with a lane for each row.
-    Each(VectorValue<'c>),
-}
-
-/// A truth of a row.
-#[derive(Clone, Copy)]
-enum WideTruth<'c> {
-    Every(IntValue<'c>),
-    Each(VectorValue<'c>),
-}
-
-/// The lanes that are alive; all of them if `None`.
-type Mask<'c> = Option<VectorValue<'c>>;
-
-/// A local of a function.
-#[derive(Clone, Copy)]
-enum WideLocal<'c> {
-    /// Not bound yet.
-    Unbound,
-    /// Never assigned.
-    Value(Wide<'c>),
-    /// In memory, as a vector.
-    Place(PointerValue<'c>),
 }
 
 /// The loop over the rows.
@@ -158,7 +131,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             body.builtins.iter().map(|(name, of)| ((*name, of.arity()), *of)).collect();
         let mut callees = FxHashMap::default();
         for callee in body.inline {
-            let is_heavy = control::is_heavy(callee, 0..callee.nodes.len(), &callees, &builtins);
+            let is_heavy = is_heavy(callee, 0..callee.nodes.len(), &callees, &builtins);
             callees.insert((callee.name, callee.arity()), (&**callee, is_heavy));
         }
         Ok(Self {
@@ -380,8 +353,8 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         self.frame.locals.get(local as usize).copied().ok_or_else(missing)
     }
 
-    /// Gives a local its first value. What it is in masked lanes is of no account: the
-    /// scope of the local is that of the mask.
+    /// Gives a local its first value, in masked lanes as well: there it is never read, as
+    /// the scope of the local is inside that of the mask.
     fn bind(&mut self, local: u32, value: Wide<'c>) -> Result<()> {
         match self.local(local)? {
             WideLocal::Place(place) => self.store(place, value),

@@ -1,6 +1,7 @@
 //! Operators in every lane, and truths.
 
-use super::{Wide, WideLowering, WideTruth};
+use super::WideLowering;
+use super::value::{Wide, WideTruth};
 use crate::codegen::compiler::refusal::{Result, missing};
 use crate::host::PureFunction;
 use crate::host::power::ExactPower;

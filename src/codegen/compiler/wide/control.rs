@@ -1,105 +1,14 @@
 //! Branches and loops in every lane: which lanes are alive where.
 
-use super::{Mask, Wide, WideLocal, WideLowering, WideTruth};
+use super::WideLowering;
+use super::construct::{Side, WideConstruct, WideLoop, is_heavy};
+use super::value::{Mask, Wide, WideLocal, WideTruth};
 use crate::codegen::compiler::refusal::{Result, missing};
-use crate::host::Builtin;
-use crate::name::Name;
-use crate::sema::checked::{CheckedFunction, CheckedNode};
 use crate::syntax::operator::BinaryOp;
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
-use inkwell::values::{IntValue, PhiValue, VectorValue};
-use rustc_hash::FxHashMap;
+use inkwell::values::{IntValue, VectorValue};
 use std::num::NonZero;
-use std::ops::Range;
-
-/// Where the parts of the `if`s and of the `&&`s of a function end.
-pub(super) struct Marks(FxHashMap<usize, usize>);
-
-impl Marks {
-    pub(super) fn of(function: &CheckedFunction) -> Self {
-        let (mut ends, mut open) = (FxHashMap::default(), Vec::new());
-        for (at, node) in function.nodes.iter().enumerate() {
-            match node {
-                CheckedNode::Then | CheckedNode::ShortCircuit(_) => open.push(at),
-                CheckedNode::Else => {
-                    open.pop().map(|begin| ends.insert(begin, at));
-                    open.push(at);
-                }
-                CheckedNode::If => _ = open.pop().map(|begin| ends.insert(begin, at)),
-                CheckedNode::Binary(op) if op.short_circuits() => {
-                    open.pop().map(|begin| ends.insert(begin, at));
-                }
-                _ => {}
-            }
-        }
-        Self(ends)
-    }
-}
-
-/// A part of a function is worth a branch from this number of nodes on.
-const MANY: usize = 100;
-
-/// Returns whether it may take longer to compute some nodes of a function than to find out
-/// that no lane needs them.
-pub(super) fn is_heavy(
-    function: &CheckedFunction,
-    part: Range<usize>,
-    callees: &FxHashMap<(Name, u32), (&CheckedFunction, bool)>,
-    builtins: &FxHashMap<(Name, u32), Builtin>,
-) -> bool {
-    let nodes = function.nodes.get(part).unwrap_or(&[]);
-    let is_heavy = |node: &CheckedNode| match node {
-        CheckedNode::For | CheckedNode::Binary(BinaryOp::Remainder | BinaryOp::Power | BinaryOp::Divide) => {
-            true
-        }
-        CheckedNode::Call(index) => function.callees.get(*index as usize).is_none_or(|callee| {
-            let key = (callee.name, callee.arity);
-            match (callees.get(&key), builtins.get(&key)) {
-                (Some((_, is_heavy)), _) => *is_heavy,
-                (None, Some(Builtin::Instruction(_))) => false,
-                (None, _) => true,
-            }
-        }),
-        _ => false,
-    };
-    nodes.len() >= MANY || nodes.iter().any(is_heavy)
-}
-
-/// A construct whose end has not been reached yet.
-pub(super) enum WideConstruct<'c> {
-    /// `&&`, `||`.
-    ShortCircuit { left: WideTruth<'c>, right: Side<'c> },
-    /// `if`, before its `else`.
-    Then { truth: WideTruth<'c>, then: Side<'c> },
-    /// `if`, after its `else`: the value of the first branch.
-    Else { truth: WideTruth<'c>, value: Wide<'c>, otherwise: Side<'c> },
-    /// `for`.
-    Loop(WideLoop<'c>),
-}
-
-/// A part that only some lanes need.
-pub(super) struct Side<'c> {
-    /// The lanes that were alive before.
-    outer: Mask<'c>,
-    /// Where it is skipped if none needs it: the block before, and the one after.
-    skip: Option<(BasicBlock<'c>, BasicBlock<'c>)>,
-}
-
-/// The parts of a `for`. The order of execution is body, step, condition, increment.
-pub(super) struct WideLoop<'c> {
-    variable: u32,
-    outer: Mask<'c>,
-    /// The lanes that are in the loop.
-    live: PhiValue<'c>,
-    body: BasicBlock<'c>,
-    condition: BasicBlock<'c>,
-    step: BasicBlock<'c>,
-    /// Set after the condition: its truth and the block where it ended.
-    decision: Option<(WideTruth<'c>, BasicBlock<'c>)>,
-    /// Set after the step.
-    increment: Option<Wide<'c>>,
-}
 
 impl<'c> WideLowering<'_, 'c> {
     /// Returns whether any lane has a truth.
@@ -132,7 +41,7 @@ impl<'c> WideLowering<'_, 'c> {
     /// branch; else a mask, and a branch if it may save time.
     fn begin_side(&mut self, truth: WideTruth<'c>) -> Result<Side<'c>> {
         let begin = self.frame.at;
-        let end = self.frame.marks.0.get(&begin).copied().ok_or_else(missing)?;
+        let end = self.frame.marks.end(begin).ok_or_else(missing)?;
         let outer = self.mask;
         let needed = match truth {
             WideTruth::Every(truth) => Some(truth),

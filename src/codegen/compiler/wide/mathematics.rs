@@ -1,6 +1,7 @@
 //! Functions of the library in every lane.
 
-use super::{Wide, WideLowering, WideTruth};
+use super::WideLowering;
+use super::value::{Wide, WideTruth};
 use crate::codegen::compiler::library::pure_call;
 use crate::codegen::compiler::refusal::{Result, missing};
 use crate::codegen::compiler::types::result;

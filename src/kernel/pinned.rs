@@ -1,0 +1,71 @@
+//! A function with all that it calls, as names meant it at one moment.
+
+use super::blocks::BlockEnd;
+use super::column::{Column, RowError};
+use super::run::Run;
+use crate::diagnostic::{Diagnostic, ErrorCode};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::failure::Failure;
+use crate::name::HeldName;
+use crate::sema::call_graph::CallGraph;
+use crate::sema::checked::CheckedFunction;
+use crate::stop::StopRequest;
+use std::sync::Arc;
+
+/// A function with all that it calls, and the values of the variables that they use.
+pub(super) struct PinnedFunction {
+    pub(super) graph: CallGraph,
+    /// What it is called in errors.
+    pub(super) name: HeldName,
+    pub(super) root: Arc<CheckedFunction>,
+    /// The values of the variables of the graph.
+    pub(super) variables: Vec<f64>,
+    pub(super) is_pure: bool,
+    pub(super) engine: Engine,
+}
+
+impl PinnedFunction {
+    /// Checks that columns fit the function and one another.
+    pub(super) fn check(&self, inputs: &[Column<'_>], rows: usize, run: &Run<'_>) -> Result<(), Error> {
+        let takes = self.root.arity();
+        let asked = inputs.len() as u32;
+        if takes as usize != inputs.len() {
+            return Err(Error::Arity { name: self.name.to_string(), takes, asked });
+        }
+        for (column, input) in inputs.iter().enumerate() {
+            if let Column::Values(values) = input
+                && values.len() != rows
+            {
+                return Err(Error::ColumnLength { column, rows: values.len(), wanted: rows });
+            }
+        }
+        run.check(rows)
+    }
+
+    /// Returns the error of a run that ended early.
+    pub(super) fn error(&self, row: usize, end: BlockEnd) -> RowError {
+        let error = match end {
+            BlockEnd::Failed(error) => error,
+            BlockEnd::Stopped(request) => self.stopped(request),
+        };
+        RowError { row: Some(row), error }
+    }
+
+    fn stopped(&self, request: StopRequest) -> Error {
+        let (code, message) = match request {
+            StopRequest::Interrupt => (ErrorCode::Interrupted, "interrupted"),
+            StopRequest::Deadline => (ErrorCode::DeadlineExceeded, "the run took longer than allowed"),
+        };
+        let diagnostic = Diagnostic::error(code, &self.root.source, self.root.name_span, message);
+        Error::of_run(diagnostic.with_note("it was computed in every row"))
+    }
+
+    /// Returns the error of a kernel that could not be compiled.
+    pub(super) fn compile_error(&self, failure: &Failure) -> Error {
+        match failure {
+            Failure::Compile { message, .. } => Error::NoCompiler(message.clone()),
+            failure => Error::NoCompiler(format!("{failure:?}")),
+        }
+    }
+}
