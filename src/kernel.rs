@@ -24,6 +24,8 @@ use crate::float_environment::DefaultEnvironment;
 use crate::name::{HeldName, Name};
 use crate::sema::call_graph::{CallGraph, Obstacle, ObstacleKind};
 use crate::sema::checked::CheckedFunction;
+#[cfg(feature = "cli")]
+use crate::sema::checked::CheckedNode;
 use crate::sema::{Environment, Extern, SourcePlace};
 use crate::source::{Source, Span};
 use crate::stop::StopRequest;
@@ -250,6 +252,27 @@ impl Kernel {
     pub fn parameters(&self) -> Vec<String> {
         let Self(kernel) = self;
         kernel.root.parameters.iter().map(|name| kernel.engine.names().text(*name).to_string()).collect()
+    }
+
+    /// Returns where each of its parameters is first used; `None` for one that is not.
+    #[cfg(feature = "cli")]
+    pub(crate) fn uses(&self) -> Vec<Option<Span>> {
+        let root = &self.0.root;
+        let mut uses = vec![None; root.parameters.len()];
+        for (node, span) in root.nodes.iter().zip(root.spans.iter()) {
+            if let CheckedNode::Local(local) | CheckedNode::SetLocal(local) = node
+                && let Some(first @ None) = uses.get_mut(*local as usize)
+            {
+                *first = Some(span);
+            }
+        }
+        uses
+    }
+
+    /// Returns the error of a run that was asked to stop before it computed anything.
+    #[cfg(feature = "cli")]
+    pub(crate) fn stop_of(&self, run: &Run<'_>) -> Option<Error> {
+        run.state().requested().map(|request| self.0.stopped(request))
     }
 
     /// Returns whether its results depend on its arguments only, and it has no effects.
