@@ -311,7 +311,7 @@ pub(super) fn trimmed() -> clap::Command {
     for name in names {
         let means_nothing = |arg: &&clap::Arg| match MEANINGFUL.iter().find(|(command, _)| *command == name) {
             Some((_, meaningful)) => !meaningful.contains(&arg.get_id().as_str()),
-            None => name == "debug" && PROMPT.contains(&arg.get_id().as_str()),
+            None => ["debug", "map"].contains(&name.as_str()) && PROMPT.contains(&arg.get_id().as_str()),
         };
         let hidden = shared.iter().filter(means_nothing).cloned().map(|arg| arg.hide(true));
         let hidden: Vec<clap::Arg> = hidden.collect();

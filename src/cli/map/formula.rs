@@ -114,7 +114,8 @@ fn listing_columns(error: Error, header: &TableHeader) -> Error {
         if diagnostic.code == ErrorCode::UnknownVariable {
             let columns = header.list(None);
             diagnostic.help = Some(match diagnostic.help.take() {
-                Some(help) => format!("{help} {columns}"),
+                Some(help) if help.ends_with('?') => format!("{help} {columns}"),
+                Some(help) => format!("{help}; {columns}"),
                 None => columns,
             });
         }

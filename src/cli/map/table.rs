@@ -146,8 +146,6 @@ pub(super) struct TableReader {
     rest: Vec<u8>,
     /// The number of the line that `rest` begins in.
     line: u64,
-    /// Whether the byte before that is `\r`.
-    is_after_return: bool,
     width: usize,
     numbers: Vec<NumberColumn>,
     /// Whether rows with a field that is no number are rows without a result.
@@ -163,7 +161,6 @@ impl TableReader {
             splitter: RowSplitter::new(delimiter),
             rest: Vec::new(),
             line: 1,
-            is_after_return: false,
             width: 0,
             numbers: Vec::new(),
             skips_others: false,
@@ -277,8 +274,7 @@ impl TableReader {
     /// Keeps what comes after the first `end` of some bytes, which are those of `rest`.
     fn hand_out(&mut self, bytes: &[u8], end: usize) {
         let (done, rest) = bytes.split_at(end);
-        self.line += line_ends(done) - self.split_line_ends(done);
-        self.is_after_return = done.last().map_or(self.is_after_return, |last| *last == b'\r');
+        self.line += line_ends(done);
         self.rest.clear();
         self.rest.extend_from_slice(rest);
     }
@@ -287,14 +283,8 @@ impl TableReader {
     /// are before it.
     fn line_of(&self, bytes: &[u8], offset: usize) -> TableLine {
         let blank = bytes[offset..].iter().take_while(|byte| is_line_end(**byte)).count();
-        let before = &bytes[..offset + blank];
-        let line = self.line + line_ends(before) - self.split_line_ends(before);
+        let line = self.line + line_ends(&bytes[..offset + blank]);
         TableLine { file: self.name.clone(), line }
-    }
-
-    /// Returns 1 if bytes begin with the second half of an end of line, else 0.
-    fn split_line_ends(&self, bytes: &[u8]) -> u64 {
-        u64::from(self.is_after_return && bytes.first() == Some(&b'\n'))
     }
 
     /// Reads until a piece is full, nothing more has arrived, or the file ends.
@@ -353,8 +343,10 @@ impl RowSplitter {
     fn next(&mut self, bytes: &[u8], at: &mut usize) -> Result<Option<Range<usize>>, Unclosed> {
         let blank = bytes[*at..].iter().take_while(|byte| is_line_end(**byte)).count();
         let start = *at + blank;
+        // A `\n` may come after a `\r`.
+        let may_go_on = !self.is_at_end && bytes.last() == Some(&b'\r');
         if start == bytes.len() {
-            *at = start;
+            *at = start - usize::from(may_go_on && blank > 0);
             return Ok(None);
         }
         let (mut read, mut written) = (start, 0);
@@ -376,9 +368,13 @@ impl RowSplitter {
                 ReadRecordResult::End => return Ok(None),
             }
         }
-        *at = read;
-        let ends_line = read > start && is_line_end(bytes[read - 1]);
-        Ok(Some(start..if ends_line { read - 1 } else { read }))
+        if read == bytes.len() && may_go_on {
+            self.parser.reset();
+            return Ok(None);
+        }
+        let end = if is_line_end(bytes[read - 1]) { read - 1 } else { read };
+        *at = if bytes[end..].starts_with(b"\r\n") { end + 2 } else { read };
+        Ok(Some(start..end))
     }
 
     /// Checks that an end of line would end the row.
