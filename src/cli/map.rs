@@ -205,7 +205,7 @@ fn mapped(
     let output = path(&arguments.output);
     let failed = |error| MapError::Write(shown(output, "standard output"), error);
     let writer = TableWriter::new(output, arguments.delimiter, &header_row, name, arguments.alone);
-    let mapping = Mapping {
+    let mapping = TableMapping {
         kernel: &kernel,
         run,
         parameters,
@@ -315,7 +315,7 @@ fn without_result(unreadable: usize, failures: usize) -> String {
 }
 
 /// A table on its way.
-struct Mapping<'a> {
+struct TableMapping<'a> {
     kernel: &'a Kernel,
     run: Run<'static>,
     /// The columns of the parameters, by their names in the header.
@@ -328,7 +328,7 @@ struct Mapping<'a> {
     failures: usize,
 }
 
-impl Mapping<'_> {
+impl TableMapping<'_> {
     /// Maps all rows. Returns how many have a field that is no number, and how many have
     /// failed.
     fn run(
