@@ -18,6 +18,7 @@ mod given;
 mod image;
 mod linking;
 mod manual;
+mod map;
 mod options;
 mod quantity;
 mod run;
@@ -95,6 +96,12 @@ fn execute(arguments: CommandLine) -> Exit {
         }
         Some(CliCommand::Check(check)) => {
             timed(options, &mut reporter, |reporter| check::check(&check, options, reporter))
+        }
+        Some(CliCommand::Map(map)) => {
+            let deadline = options.deadline();
+            start(options, &map.given, &mut reporter, |context, reporter, idle| {
+                map::map(&map, deadline, context, reporter, idle)
+            })
         }
         Some(CliCommand::Compile(compile)) => {
             timed(options, &mut reporter, |reporter| compile::compile(&compile, options, reporter))

@@ -25,9 +25,13 @@ use crate::float_environment::DefaultEnvironment;
 use crate::name::{HeldName, Name};
 use crate::output::literal;
 use crate::sema::call_graph::CallGraph;
+#[cfg(feature = "cli")]
+use crate::sema::checked::CheckedNode;
 use crate::sema::checked::{CheckedFunction, Made};
 use crate::sema::{Environment, Extern};
 use crate::source::Source;
+#[cfg(feature = "cli")]
+use crate::source::Span;
 pub use column::{Column, RowError};
 pub use live::Columns;
 use pinned::PinnedFunction;
@@ -186,6 +190,27 @@ impl Kernel {
     pub fn parameters(&self) -> Vec<String> {
         let kernel = &self.0.function;
         kernel.root.parameters.iter().map(|name| kernel.engine.names().text(*name).to_string()).collect()
+    }
+
+    /// Returns where each of its parameters is first used; `None` for one that is not.
+    #[cfg(feature = "cli")]
+    pub(crate) fn uses(&self) -> Vec<Option<Span>> {
+        let root = &self.0.function.root;
+        let mut uses = vec![None; root.parameters.len()];
+        for (node, span) in root.nodes.iter().zip(root.spans.iter()) {
+            if let CheckedNode::Local(local) | CheckedNode::SetLocal(local) = node
+                && let Some(first @ None) = uses.get_mut(*local as usize)
+            {
+                *first = Some(span);
+            }
+        }
+        uses
+    }
+
+    /// Returns the error of a run that was asked to stop before it computed anything.
+    #[cfg(feature = "cli")]
+    pub(crate) fn stop_of(&self, run: &Run<'_>) -> Option<Error> {
+        run.state().requested().map(|request| self.0.function.stopped(request))
     }
 
     /// Returns whether its results depend on its arguments only, and it has no effects.

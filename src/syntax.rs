@@ -46,6 +46,12 @@ pub fn is_operator_in(text: &str, names: &Names) -> bool {
     only_token(text, names).is_some_and(Terminal::is_operator)
 }
 
+/// Returns the value of a number as programs write it: without a sign.
+#[cfg(feature = "cli")]
+pub(crate) fn number(text: &str) -> Option<f64> {
+    number::value(text).ok()
+}
+
 /// Returns the only token of a text; `None` if there are more or none.
 fn only_token(text: &str, names: &Names) -> Option<Terminal> {
     let has_more = text.contains(|character: char| character.is_whitespace() || character == '#');

@@ -20,6 +20,8 @@ pub(crate) mod outcome;
 pub(crate) mod palette;
 #[cfg(feature = "cli")]
 pub(crate) mod read;
+#[cfg(feature = "cli")]
+pub(crate) mod replacement;
 pub(crate) mod report;
 #[cfg(feature = "cli")]
 pub(crate) mod screen;

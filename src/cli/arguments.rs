@@ -9,6 +9,7 @@ use super::debug::DebugArguments;
 use super::emit::EmitArguments;
 use super::given::{Given, MISSING, RunArguments};
 use super::image::ImageCommand;
+use super::map::MapArguments;
 use super::options::CommonOptions;
 use crate::diagnostic::suggest::nearest;
 use crate::repl::ReplArguments;
@@ -89,6 +90,8 @@ pub(super) enum CliCommand {
     Emit(EmitArguments),
     /// Print everything wrong with programs, without running them
     Check(CheckArguments),
+    /// Compute a formula in every row of a table
+    Map(MapArguments),
     /// Check and compile libraries ahead, into their folders
     Compile(CompileArguments),
     /// Make an executable of a program, which needs neither Kal nor its compiler
@@ -136,6 +139,7 @@ impl CliCommand {
             Self::Debug(arguments) => Some(&mut arguments.given),
             Self::Emit(arguments) => Some(&mut arguments.given),
             Self::Check(arguments) => Some(&mut arguments.given),
+            Self::Map(arguments) => Some(&mut arguments.given),
             Self::Compile(_)
             | Self::Build(_)
             | Self::Image { .. }
@@ -241,6 +245,7 @@ const COMMANDS: &[&str] = &[
     "debug",
     "emit",
     "check",
+    "map",
     "compile",
     "build",
     "image",
@@ -306,7 +311,7 @@ pub(super) fn trimmed() -> clap::Command {
     for name in names {
         let means_nothing = |arg: &&clap::Arg| match MEANINGFUL.iter().find(|(command, _)| *command == name) {
             Some((_, meaningful)) => !meaningful.contains(&arg.get_id().as_str()),
-            None => name == "debug" && PROMPT.contains(&arg.get_id().as_str()),
+            None => ["debug", "map"].contains(&name.as_str()) && PROMPT.contains(&arg.get_id().as_str()),
         };
         let hidden = shared.iter().filter(means_nothing).cloned().map(|arg| arg.hide(true));
         let hidden: Vec<clap::Arg> = hidden.collect();

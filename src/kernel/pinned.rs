@@ -52,7 +52,7 @@ impl PinnedFunction {
         RowError { row: Some(row), error }
     }
 
-    fn stopped(&self, request: StopRequest) -> Error {
+    pub(super) fn stopped(&self, request: StopRequest) -> Error {
         let (code, message) = match request {
             StopRequest::Interrupt => (ErrorCode::Interrupted, "interrupted"),
             StopRequest::Deadline => (ErrorCode::DeadlineExceeded, "the run took longer than allowed"),

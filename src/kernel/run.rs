@@ -129,6 +129,13 @@ impl<'a> Run<'a> {
         Self::default()
     }
 
+    /// Returns a run over other rows, with the same threads and deadline, that the same
+    /// handles interrupt.
+    pub fn next<'b>(&self) -> Run<'b> {
+        let state = self.state.clone();
+        Run { threads: self.threads, deadline: self.deadline, failing: Failing::Stop, valid: None, state }
+    }
+
     /// Returns a handle that interrupts it from any thread.
     pub fn interrupt_handle(&self) -> InterruptHandle {
         InterruptHandle::new(&self.stopper())

@@ -1,7 +1,7 @@
 //! Files that commands read and write.
 
+use super::replacement::Replacement;
 use crate::diagnostic::visible::visible_text;
-use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -37,46 +37,15 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// Writes a file so that readers see the old one or the new one, never a part.
-/// Links are followed, and the file keeps its permissions. Anything but a
-/// regular file, such as a pipe or a device, is written to directly, and so are
-/// files that a process has open, such as `/dev/stdout`: others may write
-/// there, too.
+/// Writes a file so that readers see the old one or the new one, never a part; see
+/// [`Replacement`].
 ///
 /// # Errors
 /// The system's error; the old file is unchanged.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if is_open_file(path) {
-        return std::fs::write(path, bytes);
-    }
-    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let Some(name) = target.file_name() else { return Err(io::ErrorKind::InvalidFilename.into()) };
-    let mut temporary_name = OsString::from(".");
-    temporary_name.push(name);
-    temporary_name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = target.with_file_name(temporary_name);
-    let permissions = match std::fs::metadata(&target) {
-        Ok(found) if found.permissions().readonly() => return Err(io::ErrorKind::PermissionDenied.into()),
-        Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-        Ok(found) if !found.is_file() => {
-            return std::fs::OpenOptions::new().write(true).open(&target)?.write_all(bytes);
-        }
-        Ok(found) => Some(found.permissions()),
-        Err(_) => None,
-    };
-    let written = std::fs::write(&temporary, bytes)
-        .and_then(|()| permissions.map_or(Ok(()), |kept| std::fs::set_permissions(&temporary, kept)))
-        .and_then(|()| std::fs::rename(&temporary, &target));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
-    written
-}
-
-/// Returns whether a path is a link that the system keeps to a file that is
-/// open.
-fn is_open_file(path: &Path) -> bool {
-    path.is_symlink() && (path.starts_with("/dev") || path.starts_with("/proc"))
+    let mut replacement = Replacement::of(path)?;
+    replacement.write_all(bytes)?;
+    replacement.commit()
 }
 
 #[cfg(test)]

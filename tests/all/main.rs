@@ -32,6 +32,7 @@ mod instances;
 mod interaction;
 mod libraries;
 mod limits;
+mod map;
 mod mathematics;
 mod model;
 mod modes;

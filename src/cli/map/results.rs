@@ -1,0 +1,138 @@
+//! Writing a table with the results.
+
+use super::number::write_number;
+use super::table::{HeaderRow, TableRows};
+use crate::terminal::replacement::Replacement;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The results of some rows.
+#[derive(Default)]
+pub(super) struct RowResults {
+    pub(super) values: Vec<f64>,
+    /// The bits of rows that have failed.
+    pub(super) failed: Vec<u8>,
+}
+
+impl RowResults {
+    /// Makes place for the results of as many rows; no row has failed.
+    pub(super) fn reset(&mut self, rows: usize) {
+        self.values.resize(rows, 0.0);
+        self.failed.clear();
+        self.failed.resize(rows.div_ceil(8), 0);
+    }
+
+    /// Returns the number of rows that have failed.
+    pub(super) fn failures(&self) -> usize {
+        self.failed.iter().map(|byte| byte.count_ones() as usize).sum()
+    }
+
+    fn has_failed(&self, row: usize) -> bool {
+        self.failed[row / 8] >> (row % 8) & 1 == 1
+    }
+}
+
+/// A table that is being written.
+pub(super) struct TableWriter {
+    target: TableTarget,
+    delimiter: u8,
+    line_end: &'static [u8],
+    /// Whether it has the results and no other column.
+    is_alone: bool,
+    text: Vec<u8>,
+}
+
+/// Where a table is written.
+enum TableTarget {
+    Stdout(io::Stdout),
+    File(Replacement),
+}
+
+impl TableWriter {
+    /// Creates the table in a file, or on standard output, with a header that ends with the
+    /// name of the results.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn new(
+        path: Option<&Path>,
+        delimiter: u8,
+        header: &HeaderRow,
+        name: &str,
+        is_alone: bool,
+    ) -> io::Result<Self> {
+        let target = match path {
+            Some(path) => TableTarget::File(Replacement::of(path)?),
+            None => TableTarget::Stdout(io::stdout()),
+        };
+        let mut writer = Self { target, delimiter, line_end: header.line_end, is_alone, text: Vec::new() };
+        writer.begin(&header.bytes);
+        writer.field(name);
+        writer.text.extend_from_slice(writer.line_end);
+        writer.send()?;
+        Ok(writer)
+    }
+
+    /// Writes the first `count` of some rows with their results.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn rows(&mut self, rows: &TableRows, results: &RowResults, count: usize) -> io::Result<()> {
+        let has_failures = results.failures() > 0;
+        for row in 0..count {
+            self.begin(rows.row(row));
+            let is_missing = !rows.is_valid && rows.valid[row / 8] >> (row % 8) & 1 == 0;
+            if !is_missing && !(has_failures && results.has_failed(row)) {
+                write_number(results.values[row], &mut self.text);
+            } else if self.is_alone {
+                // An empty line would be no row.
+                self.text.extend_from_slice(b"\"\"");
+            }
+            self.text.extend_from_slice(self.line_end);
+        }
+        self.send()
+    }
+
+    /// Puts a file in its place: it is complete.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn finish(self) -> io::Result<()> {
+        match self.target {
+            TableTarget::Stdout(mut stdout) => stdout.flush(),
+            TableTarget::File(file) => file.commit(),
+        }
+    }
+
+    /// Writes the other columns of a row.
+    fn begin(&mut self, row: &[u8]) {
+        if !self.is_alone {
+            self.text.extend_from_slice(row);
+            self.text.push(self.delimiter);
+        }
+    }
+
+    /// Writes a text as a field, in quotation marks if it needs them.
+    fn field(&mut self, text: &str) {
+        let bytes = text.as_bytes();
+        let is_special = |byte: &u8| *byte == self.delimiter || matches!(byte, b'"' | b'\n' | b'\r');
+        if !bytes.is_empty() && !bytes.iter().any(is_special) {
+            self.text.extend_from_slice(bytes);
+            return;
+        }
+        let quoted = format!("\"{}\"", text.replace('"', "\"\""));
+        self.text.extend_from_slice(quoted.as_bytes());
+    }
+
+    /// Hands over what was written.
+    fn send(&mut self) -> io::Result<()> {
+        let text = std::mem::take(&mut self.text);
+        match &mut self.target {
+            TableTarget::Stdout(stdout) => stdout.write_all(&text).and_then(|()| stdout.flush()),
+            TableTarget::File(file) => file.write_all(&text),
+        }?;
+        self.text = text;
+        self.text.clear();
+        Ok(())
+    }
+}
