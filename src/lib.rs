@@ -361,6 +361,11 @@ pub use tier::{Level, Tier, TierUp};
 #[doc = include_str!("../docs/embedding.md")]
 mod embedding_page {}
 
+/// So are those in the page about columns.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/columns.md")]
+mod columns_page {}
+
 /// For `fuzz/`, which reaches tapes and packs from outside.
 #[cfg(fuzzing)]
 #[doc(hidden)]
