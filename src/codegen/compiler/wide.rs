@@ -224,8 +224,12 @@ impl<'m, 'c> WideLowering<'m, 'c> {
     fn end(&mut self, rows: &RowLoop<'c>, value: Wide<'c>) -> Result<()> {
         let value = self.each(value)?;
         let is_nan = self.builder.build_float_compare(FloatPredicate::UNO, value, value, "")?;
-        let nan = self.splat(self.types.double.const_float(f64::NAN))?;
-        let value = self.builder.build_select(is_nan, nan, value, "")?.into_vector_value();
+        // As integers: for LLVM, one NaN is as good as another.
+        let i64 = self.types.context.i64_type();
+        let nan = i64.const_int(f64::NAN.to_bits(), false);
+        let nan = VectorType::const_vector(&vec![nan; self.lanes as usize]);
+        let bits = self.builder.build_bit_cast(value, nan.get_type(), "")?.into_vector_value();
+        let value = self.choose(is_nan, nan, bits)?;
         let place = self.element(self.types.double.into(), rows.output, self.row)?;
         let store = self.builder.build_store(place, value)?;
         store.set_alignment(8).map_err(|_| missing())?;
