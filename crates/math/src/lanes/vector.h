@@ -147,6 +147,9 @@ INLINE Pair product(V x, V y) {
 // Rounds a sum to the nearest double. Lanes are taken out of `good` for which that is open,
 // if the sum is wrong by up to `error`. That counts the rounding of `low` changed by it.
 INLINE V nearest(Pair x, V error, Mask *good) {
+#ifdef ON_NEAREST // For tests/mathematics, which compares the sum with the exact value.
+  ON_NEAREST(x, error, *good);
+#endif
   V above = x.high + (x.low + error), below = x.high + (x.low - error);
   *good = both(*good, equal(above, below));
   return above;
