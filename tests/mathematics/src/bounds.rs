@@ -49,8 +49,8 @@ macro_rules! recorded {
 }
 
 recorded! {
-    unary cos exp log sin,
-    binary pow
+    unary acos acosh asin asinh atan atanh cos cosh exp exp2 expm1 log log10 log1p log2 sin sinh tan tanh,
+    binary atan2 hypot pow
 }
 
 /// What was found of a function.
