@@ -27,6 +27,16 @@ impl Exact {
         matches!(self.function, Rounded::Two(_))
     }
 
+    /// Returns the value to 200 bits.
+    pub(super) fn value(&self, x: f64, y: f64) -> Float {
+        let mut value = Float::with_val(200, x);
+        match self.function {
+            Rounded::One(function) => function(&mut value, Round::Nearest),
+            Rounded::Two(function) => function(&mut value, &Float::with_val(PRECISION, y), Round::Nearest),
+        };
+        value
+    }
+
     /// Returns the double nearest to the exact value.
     pub(super) fn nearest(&self, x: f64, y: f64) -> f64 {
         let mut value = Float::with_val(PRECISION, x);

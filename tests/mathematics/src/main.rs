@@ -7,6 +7,7 @@
 //! measures what calls cost instead. A name limits all this to one function.
 
 mod arguments;
+mod bounds;
 mod cost;
 mod exact;
 mod lanes;
@@ -26,6 +27,9 @@ const WRITTEN: (usize, usize) = (60, 60);
 
 /// How many arguments the lanes forms get for each one that is compared with MPFR.
 const LANES: usize = 2;
+
+/// How many arguments the lanes forms get for each one whose sum is compared with MPFR.
+const BOUNDS: usize = 20;
 
 fn main() -> ExitCode {
     let mut count = 1_000_000;
@@ -73,11 +77,18 @@ fn main() -> ExitCode {
 /// not the same.
 fn check_lanes<'a>(functions: impl Iterator<Item = &'a Exact>, count: usize) -> usize {
     println!("lanes: {} arguments each, builds {:?}", 2 * count, lanes::builds());
+    println!("{:8} {:>5} {:>7} largest error of a sum", "", "wrong", "seconds");
     functions
         .map(|exact| {
             let begin = Instant::now();
-            let wrong = lanes::check(exact, count);
-            println!("{:8} {wrong:>5} {:>10.1}", exact.name, begin.elapsed().as_secs_f64());
+            let mut wrong = lanes::check(exact, count);
+            let bound = if Build::Fma.is_supported() { bounds::check(exact, count / BOUNDS) } else { None };
+            let bound = bound.map_or(String::new(), |bound| {
+                wrong += usize::from(bound.worst > 1.0);
+                let percent = bound.worst * 100.0;
+                format!("{percent:>6.1} % of the bound ({} sums, at {:?})", bound.count, bound.at)
+            });
+            println!("{:8} {wrong:>5} {:>7.1} {bound}", exact.name, begin.elapsed().as_secs_f64());
             wrong
         })
         .sum()

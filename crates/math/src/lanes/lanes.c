@@ -35,6 +35,7 @@
 #include "exponential.h"
 #include "logarithm.h"
 #include "trigonometric.h"
+#include "arc.h"
 
 // Computes the lanes in `bad` by the function of one double.
 __attribute__((noinline, cold)) static void
@@ -106,31 +107,31 @@ repair_binary(double *values, V x, V y, unsigned bad, double (*scalar)(double, d
 
 #endif
 
+FAST_UNARY(acos)
+FAST_UNARY(acosh)
+FAST_UNARY(asin)
+FAST_UNARY(asinh)
+FAST_UNARY(atan)
+FAST_UNARY(atanh)
 FAST_UNARY(cos)
+FAST_UNARY(cosh)
 FAST_UNARY(exp)
+FAST_UNARY(exp2)
+FAST_UNARY(expm1)
 FAST_UNARY(log)
+FAST_UNARY(log10)
+FAST_UNARY(log1p)
+FAST_UNARY(log2)
 FAST_UNARY(sin)
+FAST_UNARY(sinh)
+FAST_UNARY(tan)
+FAST_UNARY(tanh)
+FAST_BINARY(atan2)
+FAST_BINARY(hypot)
 FAST_BINARY(pow)
 
-UNARY(acos)
-UNARY(acosh)
-UNARY(asin)
-UNARY(asinh)
-UNARY(atan)
-UNARY(atanh)
 UNARY(cbrt)
-UNARY(cosh)
 UNARY(erf)
 UNARY(erfc)
-UNARY(exp2)
-UNARY(expm1)
 UNARY(lgamma)
-UNARY(log10)
-UNARY(log1p)
-UNARY(log2)
-UNARY(sinh)
-UNARY(tan)
-UNARY(tanh)
 UNARY(tgamma)
-BINARY(atan2)
-BINARY(hypot)

@@ -37,6 +37,17 @@ static const double EXP[6] = {
   0x1.6c170c8620063p-10, 0x1.a01a4461e8301p-13,
 };
 
+// (exp(x) - 1 - x - x^2/2) / x^3 for |x| <= 0.01084, with an error of 2^-56.5.
+static const double EXPM1[6] = {
+  0x1.5555555555555p-3, 0x1.5555555555555p-5, 0x1.111111110e0dfp-7, 0x1.6c16c16c14588p-10,
+  0x1.a01a4461e8301p-13, 0x1.a01a3707f1735p-16,
+};
+
+// log(2), and what is missing.
+static const double NATURAL_HIGH = 0x1.62e42fefa39efp-1;
+
+static const double NATURAL_LOW = 0x1.abc9e3b39803fp-56;
+
 // Where the first interval begins.
 static const double LOG_START = 0x1.5c00000000000p-1;
 
@@ -90,6 +101,16 @@ static const double LOG[7] = {
   -0x1.0000000000000p-2, 0x1.999999999adf9p-3, -0x1.5555555556802p-3, 0x1.249248819b8e1p-3,
   -0x1.fffffed53b53ap-4, 0x1.c7452ea70c3bdp-4, -0x1.99bef16f15712p-4,
 };
+
+// 1 / log(2), and what is missing.
+static const double BINARY_HIGH = 0x1.71547652b82fep+0;
+
+static const double BINARY_LOW = 0x1.777d0ffda0d24p-56;
+
+// 1 / log(10), and what is missing.
+static const double DECIMAL_HIGH = 0x1.bcb7b1526e50ep-2;
+
+static const double DECIMAL_LOW = 0x1.95355baaafad3p-57;
 
 // sin(i pi/32), and what is missing.
 static const double SINES_HIGH[32] = {
@@ -153,5 +174,39 @@ static const double SIN[4] = {
 // (cos(x) - 1 + x^2/2) / x^4 as a function of x^2, for |x| <= 0.0491, with an error of 2^-52.9.
 static const double COS[3] = {
   0x1.5555555555544p-5, -0x1.6c16c16820704p-10, 0x1.a015b9f3117aep-16,
+};
+
+// atan(i/16) for i <= 16, and what is missing.
+static const double ARCS_HIGH[32] = {
+  0x0.0p+0, 0x1.ff55bb72cfdeap-5, 0x1.fd5ba9aac2f6ep-4, 0x1.7b97b4bce5b02p-3,
+  0x1.f5b75f92c80ddp-3, 0x1.362773707ebccp-2, 0x1.6f61941e4def1p-2, 0x1.a64eec3cc23fdp-2,
+  0x1.dac670561bb4fp-2, 0x1.0657e94db30d0p-1, 0x1.1e00babdefeb4p-1, 0x1.345f01cce37bbp-1,
+  0x1.4978fa3269ee1p-1, 0x1.5d58987169b18p-1, 0x1.700a7c5784634p-1, 0x1.819d0b7158a4dp-1,
+  0x1.921fb54442d18p-1, 0x0.0p+0, 0x0.0p+0, 0x0.0p+0,
+  0x0.0p+0, 0x0.0p+0, 0x0.0p+0, 0x0.0p+0,
+  0x0.0p+0, 0x0.0p+0, 0x0.0p+0, 0x0.0p+0,
+  0x0.0p+0, 0x0.0p+0, 0x0.0p+0, 0x0.0p+0,
+};
+
+static const double ARCS_LOW[32] = {
+  0x0.0p+0, -0x1.c934d86d23f1dp-60, -0x1.cd37686760c17p-59, 0x1.347b0b4f881cap-58,
+  0x1.8ab6e3cf7afbdp-57, -0x1.963a544b672d8p-57, -0x1.c63aae6f6e918p-56, -0x1.24dec1b50b7ffp-56,
+  0x1.a2b7f222f65e2p-56, -0x1.d5b495f6349e6p-56, -0x1.928df287a668fp-58, 0x1.1021137c71102p-55,
+  0x1.2419a87f2a458p-56, 0x1.0028e4bc5e7cap-57, -0x1.8c34d25aadef6p-56, -0x1.bf76229d3b917p-56,
+  0x1.1a62633145c07p-55, 0x0.0p+0, 0x0.0p+0, 0x0.0p+0,
+  0x0.0p+0, 0x0.0p+0, 0x0.0p+0, 0x0.0p+0,
+  0x0.0p+0, 0x0.0p+0, 0x0.0p+0, 0x0.0p+0,
+  0x0.0p+0, 0x0.0p+0, 0x0.0p+0, 0x0.0p+0,
+};
+
+// pi, and what is missing.
+static const double PI_HIGH = 0x1.921fb54442d18p+1;
+
+static const double PI_LOW = 0x1.1a62633145c07p-53;
+
+// (atan(x) - x) / x^3 as a function of x^2, for |x| <= 0.03126, with an error of 2^-55.6.
+static const double ATAN[5] = {
+  -0x1.5555555555555p-2, 0x1.99999999998a3p-3, -0x1.24924922a605dp-3, 0x1.c71c46b94f22cp-4,
+  -0x1.73985009a1e4fp-4,
 };
 

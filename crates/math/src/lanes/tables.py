@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the constants of the methods: `./tables.py > tables.h`. It needs mpmath."""
 
-from mpmath import mp, mpf, pi, log, sin, cos, nint
+from mpmath import mp, mpf, pi, log, sin, cos, atan, nint
 
 mp.prec = 400
 
@@ -90,6 +90,18 @@ polynomial(
     5,
 )
 
+polynomial(
+    "EXPM1",
+    "(exp(x) - 1 - x - x^2/2) / x^3 for |x| <= 0.01084",
+    lambda x: rest(x, 3, lambda n: 1 / mp.factorial(n)),
+    -0.01084,
+    0.01084,
+    5,
+)
+high, low = pair(log(2))
+constant("NATURAL_HIGH", "log(2), and what is missing.", high)
+constant("NATURAL_LOW", "", low)
+
 # Logarithms. The 32 intervals, as wide in the bits of doubles, are 2^-6 wide below 1 and
 # 2^-5 above.
 START = 1 - mpf(2) ** -7 - 20 * mpf(2) ** -6
@@ -122,6 +134,13 @@ polynomial(
     6,
 )
 
+high, low = pair(1 / log(2))
+constant("BINARY_HIGH", "1 / log(2), and what is missing.", high)
+constant("BINARY_LOW", "", low)
+high, low = pair(1 / log(10))
+constant("DECIMAL_HIGH", "1 / log(10), and what is missing.", high)
+constant("DECIMAL_LOW", "", low)
+
 # Sines.
 table("SINES_HIGH", "sin(i pi/32), and what is missing.", [pair(sin(pi * i / 32))[0] for i in range(32)])
 table("SINES_LOW", "", [pair(sin(pi * i / 32))[1] for i in range(32)])
@@ -149,4 +168,20 @@ polynomial(
     0,
     LIMIT,
     2,
+)
+
+# Arcs.
+arcs = [pair(atan(mpf(i) / 16)) if i <= 16 else (0.0, 0.0) for i in range(32)]
+table("ARCS_HIGH", "atan(i/16) for i <= 16, and what is missing.", [x for x, _ in arcs])
+table("ARCS_LOW", "", [x for _, x in arcs])
+high, low = pair(pi)
+constant("PI_HIGH", "pi, and what is missing.", high)
+constant("PI_LOW", "", low)
+polynomial(
+    "ATAN",
+    "(atan(x) - x) / x^3 as a function of x^2, for |x| <= 0.03126",
+    lambda square: sum(mpf((-1) ** n) / (2 * n + 1) * square ** (n - 1) for n in range(1, 60)),
+    0,
+    mpf(0.03126) ** 2,
+    4,
 )

@@ -1,6 +1,19 @@
 // Sines and cosines.
 
-// Returns sin(x + quarters pi/2).
+typedef struct {
+  // x as k pi/32 + r. The last bits of `index` are k.
+  Bits index;
+  Pair r;
+} Angle;
+
+INLINE Angle angle(V x) {
+  V shifted = madd(x, all(ANGLES), all(ROUNDER)), k = shifted - all(ROUNDER);
+  V first = nmadd(k, all(ANGLE_HIGH), x);
+  V r = nmadd(k, all(ANGLE_LOW), first);
+  return (Angle){bits(shifted), {r, nmadd(k, all(ANGLE_LOW), first - r)}};
+}
+
+// Computes sin(x + quarters pi/2) with an error of at most `sine_error`, but for its sign.
 //
 // x = k pi/32 + r, for |x| <= 2^17 and so |k| < 2^21, |r| <= 0.0491. With `ANGLE_HIGH`, the
 // difference is exact, a multiple of that number's last place, 2^-56, or |k| is at most 1;
@@ -15,12 +28,9 @@
 // that of the polynomial p at most 2^-61.6 r^2, and what the low part of C lacks, for r^3, at
 // most 2^-60.9 r^2. The others are absolute, below 2^-89: |S + C r| is at least 2^-20, or the
 // lane is not good.
-INLINE V sine(V x, int64_t quarters, Mask *good) {
-  V shifted = madd(x, all(ANGLES), all(ROUNDER)), k = shifted - all(ROUNDER);
-  Bits index = plus_bits(bits(shifted), all_bits(16 * quarters));
-  V first = nmadd(k, all(ANGLE_HIGH), x);
-  V r = nmadd(k, all(ANGLE_LOW), first);
-  V r_low = nmadd(k, all(ANGLE_LOW), first - r);
+INLINE Pair sine(Angle x, int64_t quarters, Mask *good) {
+  Bits index = plus_bits(x.index, all_bits(16 * quarters));
+  V r = x.r.high, r_low = x.r.low;
   V s = lookup(SINES_HIGH, index), c = lookup(COSINES_HIGH, index);
 
   Pair square = product(r, r);
@@ -43,11 +53,36 @@ INLINE V sine(V x, int64_t quarters, Mask *good) {
   low = madd(c, r * square.high * q, low);
   low = (second.low + third.low) + low;
 
-  *good = both(at_most(magnitude(x), all(0x1p17)), at_most(all(0x1p-20), magnitude(second.high)));
-  V error = madd(square.high, all(0x1.4p-57), all(0x1p-88));
-  V result = nearest((Pair){third.high, low}, error, good);
-  return with_sign(result, and_bits(shift_left(index, 58), all_bits(INT64_MIN)));
+  *good = both(*good, at_most(all(0x1p-20), magnitude(second.high)));
+  return (Pair){third.high, low};
 }
 
-INLINE V lanes_sin(V x, Mask *good) { return sine(x, 0, good); }
-INLINE V lanes_cos(V x, Mask *good) { return sine(x, 1, good); }
+INLINE V sine_error(Angle x) { return madd(x.r.high * x.r.high, all(0x1.4p-57), all(0x1p-88)); }
+
+// The sign of sin(x + quarters pi/2), beside that of `sine`.
+INLINE Bits sine_sign(Angle x, int64_t quarters) {
+  Bits index = plus_bits(x.index, all_bits(16 * quarters));
+  return and_bits(shift_left(index, 58), all_bits(INT64_MIN));
+}
+
+INLINE V rounded_sine(V x, int64_t quarters, Mask *good) {
+  *good = at_most(magnitude(x), all(0x1p17));
+  Angle a = angle(x);
+  V result = nearest(sine(a, quarters, good), sine_error(a), good);
+  return with_sign(result, sine_sign(a, quarters));
+}
+
+INLINE V lanes_sin(V x, Mask *good) { return rounded_sine(x, 0, good); }
+INLINE V lanes_cos(V x, Mask *good) { return rounded_sine(x, 1, good); }
+
+// tan(x) = s / c. Errors of s and c up to d are one of d (1 + |s/c|) / |c| in it.
+INLINE V lanes_tan(V x, Mask *good) {
+  *good = at_most(magnitude(x), all(0x1p17));
+  Angle a = angle(x);
+  Pair s = sine(a, 0, good), c = sine(a, 1, good);
+  s = sum(s.high, s.low);
+  c = sum(c.high, c.low);
+  Pair result = quotient(s, c);
+  V error = sine_error(a) * (all(1.01) + magnitude(result.high)) / magnitude(c.high);
+  return with_sign(nearest(result, error, good), xor_bits(sine_sign(a, 0), sine_sign(a, 1)));
+}

@@ -144,9 +144,43 @@ INLINE Pair product(V x, V y) {
   return (Pair){high, msub(x, y, high)};
 }
 
+// Returns x + y exactly.
+INLINE Pair any_sum(V x, V y) {
+  V high = x + y, of_y = high - x;
+  return (Pair){high, (x - (high - of_y)) + (y - of_y)};
+}
+
+// Returns x + y with a relative error of 2^-103 of the larger one.
+INLINE Pair add(Pair x, Pair y) {
+  Pair high = any_sum(x.high, y.high);
+  return sum(high.high, high.low + (x.low + y.low));
+}
+
+// Returns x y with a relative error of 2^-103.
+INLINE Pair times(Pair x, Pair y) {
+  Pair high = product(x.high, y.high);
+  return (Pair){high.high, madd(x.high, y.low, madd(x.low, y.high, high.low))};
+}
+
+// Returns x / y with a relative error of 2^-100.
+INLINE Pair quotient(Pair x, Pair y) {
+  V inverse = all(1) / y.high, high = x.high * inverse;
+  V rest = nmadd(high, y.high, x.high) + nmadd(high, y.low, x.low);
+  return (Pair){high, rest * inverse};
+}
+
+// Returns the square root with a relative error of 2^-100.
+INLINE Pair root_of(Pair x) {
+  V high = root(x.high);
+  return sum(high, (nmadd(high, high, x.high) + x.low) / (high + high));
+}
+
 // Rounds a sum to the nearest double. Lanes are taken out of `good` for which that is open,
 // if the sum is wrong by up to `error`. That counts the rounding of `low` changed by it.
 INLINE V nearest(Pair x, V error, Mask *good) {
+#ifdef ON_NEAREST // For tests/mathematics, which compares the sum with the exact value.
+  ON_NEAREST(x, error, *good);
+#endif
   V above = x.high + (x.low + error), below = x.high + (x.low - error);
   *good = both(*good, equal(above, below));
   return above;
