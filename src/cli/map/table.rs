@@ -102,6 +102,11 @@ impl TableRows {
         self.columns.iter().map(|column| Column::Values(column)).collect()
     }
 
+    /// Returns whether a row has all numbers.
+    pub(super) fn has_numbers(&self, row: usize) -> bool {
+        self.is_valid || self.valid[row / 8] >> (row % 8) & 1 == 1
+    }
+
     /// Returns a number of a row.
     pub(super) fn number(&self, column: usize, row: usize) -> f64 {
         self.columns[column][row]
@@ -165,6 +170,11 @@ impl TableReader {
             numbers: Vec::new(),
             skips_others: false,
         }
+    }
+
+    /// Returns what errors call the table.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Reads the header and passes its fields to `read`.
@@ -349,12 +359,13 @@ impl RowSplitter {
             *at = start - usize::from(may_go_on && blank > 0);
             return Ok(None);
         }
-        let (mut read, mut written) = (start, 0);
+        let (mut input, mut written) = (&bytes[start..], 0);
+        let mut is_after_end = false;
         self.count = 0;
         loop {
             let (fields, ends) = (&mut self.fields[written..], &mut self.ends[self.count..]);
-            let (result, taken, put, ended) = self.parser.read_record(&bytes[read..], fields, ends);
-            (read, written, self.count) = (read + taken, written + put, self.count + ended);
+            let (result, taken, put, ended) = self.parser.read_record(input, fields, ends);
+            (input, written, self.count) = (&input[taken..], written + put, self.count + ended);
             match result {
                 ReadRecordResult::OutputFull => self.fields.resize(2 * self.fields.len(), 0),
                 ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
@@ -363,11 +374,14 @@ impl RowSplitter {
                     self.parser.reset();
                     return Ok(None);
                 }
-                // The end of the file is the next input.
-                ReadRecordResult::InputEmpty => self.check_closed()?,
-                ReadRecordResult::End => return Ok(None),
+                ReadRecordResult::InputEmpty | ReadRecordResult::End if is_after_end => return Err(Unclosed),
+                // The last line may end with the file; a field in quotation marks may not.
+                ReadRecordResult::InputEmpty | ReadRecordResult::End => {
+                    (input, is_after_end) = (b"\n", true);
+                }
             }
         }
+        let read = if is_after_end { bytes.len() } else { bytes.len() - input.len() };
         if read == bytes.len() && may_go_on {
             self.parser.reset();
             return Ok(None);
@@ -375,13 +389,6 @@ impl RowSplitter {
         let end = if is_line_end(bytes[read - 1]) { read - 1 } else { read };
         *at = if bytes[end..].starts_with(b"\r\n") { end + 2 } else { read };
         Ok(Some(start..end))
-    }
-
-    /// Checks that an end of line would end the row.
-    fn check_closed(&self) -> Result<(), Unclosed> {
-        let (mut field, mut ends) = ([0; 8], [0; 8]);
-        let (result, ..) = self.parser.clone().read_record(b"\n", &mut field, &mut ends);
-        if result == ReadRecordResult::Record { Ok(()) } else { Err(Unclosed) }
     }
 }
 
