@@ -421,3 +421,54 @@ fn shortened(field: &[u8]) -> String {
 fn fields(count: usize) -> String {
     if count == 1 { "1 field".into() } else { format!("{count} fields") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the rows of a text, which arrives in two parts, and their fields.
+    fn rows(text: &[u8], cut: usize) -> Option<Vec<(Vec<u8>, Vec<Vec<u8>>)>> {
+        let mut splitter = RowSplitter::new(b',');
+        let (mut rows, mut at) = (Vec::new(), 0);
+        for (end, is_at_end) in [(cut, false), (text.len(), true)] {
+            splitter.is_at_end = is_at_end;
+            while let Some(place) = splitter.next(&text[..end], &mut at).ok()? {
+                let fields = (0..splitter.count).map(|field| splitter.field(field).to_vec()).collect();
+                rows.push((text[place].to_vec(), fields));
+            }
+        }
+        Some(rows)
+    }
+
+    #[test]
+    fn rows_do_not_depend_on_how_they_arrive() {
+        let texts: [(&[u8], &[&[&str]]); 5] = [
+            (b"a,b\nc,\n", &[&["a", "b"], &["c", ""]]),
+            (b"\r\n\r\na,b\r\n\r\n\"x\r\n\"\"y\",z\r\n", &[&["a", "b"], &["x\r\n\"y", "z"]]),
+            (b"a\rb\r\rc", &[&["a"], &["b"], &["c"]]),
+            (b",\n\"\"\n5\" pipe,'q'", &[&["", ""], &[""], &["5\" pipe", "'q'"]]),
+            (b"\n\r\n\r", &[]),
+        ];
+        for (text, expected) in texts {
+            for cut in 0..=text.len() {
+                let found = rows(text, cut).expect("it is well formed");
+                let fields: Vec<Vec<String>> = found
+                    .iter()
+                    .map(|(_, fields)| fields.iter().map(|field| shortened(field)).collect())
+                    .collect();
+                assert_eq!(fields, expected, "{text:?} {cut}");
+                assert!(found.iter().all(|(row, _)| !row.ends_with(b"\r") && !row.ends_with(b"\n")));
+            }
+        }
+        for text in [&b"a,\"b\n"[..], b"\"", b"a\n\"x\"\"", b"\"a\nb\n"] {
+            assert!((0..=text.len()).all(|cut| rows(text, cut).is_none()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lines_are_counted_whatever_ends_them() {
+        for (text, lines) in [("", 0), ("a\nb\n", 2), ("a\r\nb\r\n", 2), ("a\rb\r", 2), ("\n\r\n\r", 3)] {
+            assert_eq!(line_ends(text.as_bytes()), lines, "{text:?}");
+        }
+    }
+}
