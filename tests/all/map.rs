@@ -172,7 +172,7 @@ fn what_is_wrong_with_a_formula_is_shown_in_it() {
     );
     assert_eq!(
         refused(&["price; price"], table)[0],
-        "error[E0103] 1:6 expected one expression, found several items"
+        "error[E0103] 1:8 expected one expression, found several items"
     );
     let taken = "error: the table has a column `price`: give the results another name with --name";
     assert_eq!(refused(&["price"], table), [taken]);

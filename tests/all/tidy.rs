@@ -80,6 +80,7 @@ const NEVER: &[(&str, &[&str], &str)] = &[
     ("cli", &["codegen", "jit", "runtime"], "it uses the embedding API"),
     ("cli/run", &["sema"], "only `emit` looks into the compiler"),
     ("cli/check", &["sema"], "only `emit` looks into the compiler"),
+    ("cli/map", &["sema"], "only `emit` looks into the compiler"),
     ("cli/stdin", &["sema"], "only `emit` looks into the compiler"),
 ];
 

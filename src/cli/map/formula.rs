@@ -39,6 +39,12 @@ impl RowFormula {
         let text = source.text();
         let start = text.len() - text.trim_start().len();
         let span = Span::new(start, start + text.trim().len());
+        if kernel.takes_functions() {
+            let message = format!("`{}` takes functions, which are no columns", kernel.name());
+            let error = Diagnostic::error(ErrorCode::FunctionWanted, source, span, message);
+            let help = format!("call it, with functions and columns: `{}(…)`", kernel.name());
+            return Err(Error::Invalid(vec![error.with_help(help)]));
+        }
         let column = |parameter: &String| {
             let missing = || {
                 let message = format!("no column is called `{parameter}`");

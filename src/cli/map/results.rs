@@ -81,8 +81,8 @@ impl TableWriter {
         let has_failures = results.failures() > 0;
         for row in 0..count {
             self.begin(rows.row(row));
-            let is_missing = !rows.is_valid && rows.valid[row / 8] >> (row % 8) & 1 == 0;
-            if !is_missing && !(has_failures && results.has_failed(row)) {
+            let has_failed = has_failures && results.has_failed(row);
+            if rows.has_numbers(row) && !has_failed {
                 write_number(results.values[row], &mut self.text);
             } else if self.is_alone {
                 // An empty line would be no row.

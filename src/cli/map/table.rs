@@ -102,6 +102,11 @@ impl TableRows {
         self.columns.iter().map(|column| Column::Values(column)).collect()
     }
 
+    /// Returns whether a row has all numbers.
+    pub(super) fn has_numbers(&self, row: usize) -> bool {
+        self.is_valid || self.valid[row / 8] >> (row % 8) & 1 == 1
+    }
+
     /// Returns a number of a row.
     pub(super) fn number(&self, column: usize, row: usize) -> f64 {
         self.columns[column][row]
@@ -165,6 +170,11 @@ impl TableReader {
             numbers: Vec::new(),
             skips_others: false,
         }
+    }
+
+    /// Returns what errors call the table.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Reads the header and passes its fields to `read`.
@@ -349,12 +359,13 @@ impl RowSplitter {
             *at = start - usize::from(may_go_on && blank > 0);
             return Ok(None);
         }
-        let (mut read, mut written) = (start, 0);
+        let (mut input, mut written) = (&bytes[start..], 0);
+        let mut is_after_end = false;
         self.count = 0;
         loop {
             let (fields, ends) = (&mut self.fields[written..], &mut self.ends[self.count..]);
-            let (result, taken, put, ended) = self.parser.read_record(&bytes[read..], fields, ends);
-            (read, written, self.count) = (read + taken, written + put, self.count + ended);
+            let (result, taken, put, ended) = self.parser.read_record(input, fields, ends);
+            (input, written, self.count) = (&input[taken..], written + put, self.count + ended);
             match result {
                 ReadRecordResult::OutputFull => self.fields.resize(2 * self.fields.len(), 0),
                 ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
@@ -363,11 +374,14 @@ impl RowSplitter {
                     self.parser.reset();
                     return Ok(None);
                 }
-                // The end of the file is the next input.
-                ReadRecordResult::InputEmpty => self.check_closed()?,
-                ReadRecordResult::End => return Ok(None),
+                ReadRecordResult::InputEmpty | ReadRecordResult::End if is_after_end => return Err(Unclosed),
+                // The last line may end with the file; a field in quotation marks may not.
+                ReadRecordResult::InputEmpty | ReadRecordResult::End => {
+                    (input, is_after_end) = (b"\n", true);
+                }
             }
         }
+        let read = if is_after_end { bytes.len() } else { bytes.len() - input.len() };
         if read == bytes.len() && may_go_on {
             self.parser.reset();
             return Ok(None);
@@ -375,13 +389,6 @@ impl RowSplitter {
         let end = if is_line_end(bytes[read - 1]) { read - 1 } else { read };
         *at = if bytes[end..].starts_with(b"\r\n") { end + 2 } else { read };
         Ok(Some(start..end))
-    }
-
-    /// Checks that an end of line would end the row.
-    fn check_closed(&self) -> Result<(), Unclosed> {
-        let (mut field, mut ends) = ([0; 8], [0; 8]);
-        let (result, ..) = self.parser.clone().read_record(b"\n", &mut field, &mut ends);
-        if result == ReadRecordResult::Record { Ok(()) } else { Err(Unclosed) }
     }
 }
 
@@ -413,4 +420,55 @@ fn shortened(field: &[u8]) -> String {
 
 fn fields(count: usize) -> String {
     if count == 1 { "1 field".into() } else { format!("{count} fields") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the rows of a text, which arrives in two parts, and their fields.
+    fn rows(text: &[u8], cut: usize) -> Option<Vec<(Vec<u8>, Vec<Vec<u8>>)>> {
+        let mut splitter = RowSplitter::new(b',');
+        let (mut rows, mut at) = (Vec::new(), 0);
+        for (end, is_at_end) in [(cut, false), (text.len(), true)] {
+            splitter.is_at_end = is_at_end;
+            while let Some(place) = splitter.next(&text[..end], &mut at).ok()? {
+                let fields = (0..splitter.count).map(|field| splitter.field(field).to_vec()).collect();
+                rows.push((text[place].to_vec(), fields));
+            }
+        }
+        Some(rows)
+    }
+
+    #[test]
+    fn rows_do_not_depend_on_how_they_arrive() {
+        let texts: [(&[u8], &[&[&str]]); 5] = [
+            (b"a,b\nc,\n", &[&["a", "b"], &["c", ""]]),
+            (b"\r\n\r\na,b\r\n\r\n\"x\r\n\"\"y\",z\r\n", &[&["a", "b"], &["x\r\n\"y", "z"]]),
+            (b"a\rb\r\rc", &[&["a"], &["b"], &["c"]]),
+            (b",\n\"\"\n5\" pipe,'q'", &[&["", ""], &[""], &["5\" pipe", "'q'"]]),
+            (b"\n\r\n\r", &[]),
+        ];
+        for (text, expected) in texts {
+            for cut in 0..=text.len() {
+                let found = rows(text, cut).expect("it is well formed");
+                let fields: Vec<Vec<String>> = found
+                    .iter()
+                    .map(|(_, fields)| fields.iter().map(|field| shortened(field)).collect())
+                    .collect();
+                assert_eq!(fields, expected, "{text:?} {cut}");
+                assert!(found.iter().all(|(row, _)| !row.ends_with(b"\r") && !row.ends_with(b"\n")));
+            }
+        }
+        for text in [&b"a,\"b\n"[..], b"\"", b"a\n\"x\"\"", b"\"a\nb\n"] {
+            assert!((0..=text.len()).all(|cut| rows(text, cut).is_none()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lines_are_counted_whatever_ends_them() {
+        for (text, lines) in [("", 0), ("a\nb\n", 2), ("a\r\nb\r\n", 2), ("a\rb\r", 2), ("\n\r\n\r", 3)] {
+            assert_eq!(line_ends(text.as_bytes()), lines, "{text:?}");
+        }
+    }
 }

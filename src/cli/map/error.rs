@@ -1,0 +1,69 @@
+//! Why `kal map` ends before its time.
+
+use super::table::TableError;
+use crate::context::Context;
+use crate::error::Error;
+use crate::terminal::exit::Exit;
+use crate::terminal::outcome::printed;
+use crate::terminal::read::ReadError;
+use crate::terminal::report::Reporter;
+use std::io::{self, ErrorKind};
+
+/// Why a table is not written to its end.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum MapError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Table(#[from] TableError),
+    #[error("{0}: {1}")]
+    Open(String, io::Error),
+    #[error("{0}: {1}")]
+    Write(String, io::Error),
+    #[error("the table has a column `{0}`: give the results another name with --name")]
+    TakenName(String),
+    #[error("cannot start a thread to read the table: {0}")]
+    Thread(io::Error),
+    /// The formula is refused, or a row failed, which is described.
+    #[error("{0}")]
+    Kal(Error, Option<String>),
+    #[error("timed out")]
+    Deadline,
+    /// What is wrong has been reported.
+    #[error("reported")]
+    Reported(Exit),
+}
+
+impl From<Error> for MapError {
+    fn from(error: Error) -> Self {
+        Self::Kal(error, None)
+    }
+}
+
+impl MapError {
+    /// Reports what is wrong, and returns how the command ends.
+    pub(super) fn report(self, context: &mut Context, reporter: &mut Reporter) -> Exit {
+        match self {
+            Self::Reported(exit) => exit,
+            Self::Write(_, error) if error.kind() == ErrorKind::BrokenPipe => Exit::BrokenPipe,
+            Self::Kal(error, place) => {
+                let exit = printed(context, Err(error), reporter);
+                place.into_iter().for_each(|place| reporter.line(&place));
+                exit
+            }
+            Self::Deadline => {
+                reporter.problem(&self.to_string());
+                Exit::Deadline
+            }
+            Self::Read(_)
+            | Self::Table(_)
+            | Self::Open(..)
+            | Self::Write(..)
+            | Self::TakenName(_)
+            | Self::Thread(_) => {
+                reporter.problem(&self.to_string());
+                Exit::Failed
+            }
+        }
+    }
+}
