@@ -207,12 +207,6 @@ impl Kernel {
         uses
     }
 
-    /// Returns whether it takes functions, too, so that columns are not all that it needs.
-    #[cfg(feature = "cli")]
-    pub(crate) fn takes_functions(&self) -> bool {
-        !self.0.root.functions.is_empty()
-    }
-
     /// Returns the error of a run that was asked to stop before it computed anything.
     #[cfg(feature = "cli")]
     pub(crate) fn stop_of(&self, run: &Run<'_>) -> Option<Error> {

@@ -26,25 +26,24 @@ impl RowFormula {
         let source = Source::new("<formula>", text);
         let named = text.trim();
         if is_name_in(named, context.engine().names()) {
+            let start = text.len() - text.trim_start().len();
+            let span = Span::new(start, start + named.len());
             match context.kernel(named) {
-                Ok(kernel) => return Self::of_function(kernel, &source, header),
+                Ok(kernel) => return Self::of_function(kernel, &source, span, header),
                 Err(Error::NoFunction(_)) => {}
+                Err(Error::TakesFunctions(name)) => {
+                    let message = format!("`{name}` takes functions, which are no columns");
+                    let error = Diagnostic::error(ErrorCode::FunctionWanted, &source, span, message);
+                    let help = format!("call it, with functions and columns: `{name}(…)`");
+                    return Err(Error::Invalid(vec![error.with_help(help)]));
+                }
                 Err(error) => return Err(error),
             }
         }
         Self::of_expression(&source, header, context)
     }
 
-    fn of_function(kernel: Kernel, source: &Source, header: &TableHeader) -> Result<Self, Error> {
-        let text = source.text();
-        let start = text.len() - text.trim_start().len();
-        let span = Span::new(start, start + text.trim().len());
-        if kernel.takes_functions() {
-            let message = format!("`{}` takes functions, which are no columns", kernel.name());
-            let error = Diagnostic::error(ErrorCode::FunctionWanted, source, span, message);
-            let help = format!("call it, with functions and columns: `{}(…)`", kernel.name());
-            return Err(Error::Invalid(vec![error.with_help(help)]));
-        }
+    fn of_function(kernel: Kernel, source: &Source, span: Span, header: &TableHeader) -> Result<Self, Error> {
         let column = |parameter: &String| {
             let missing = || {
                 let message = format!("no column is called `{parameter}`");
