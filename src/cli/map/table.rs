@@ -426,8 +426,11 @@ fn fields(count: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Returns the rows of a text, which arrives in two parts, and their fields.
-    fn rows(text: &[u8], cut: usize) -> Option<Vec<(Vec<u8>, Vec<Vec<u8>>)>> {
+    /// A row as it is in the text, and its fields.
+    type SplitRow = (Vec<u8>, Vec<Vec<u8>>);
+
+    /// Returns the rows of a text, which arrives in two parts.
+    fn rows(text: &[u8], cut: usize) -> Option<Vec<SplitRow>> {
         let mut splitter = RowSplitter::new(b',');
         let (mut rows, mut at) = (Vec::new(), 0);
         for (end, is_at_end) in [(cut, false), (text.len(), true)] {
