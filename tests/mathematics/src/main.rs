@@ -12,6 +12,7 @@ mod cost;
 mod exact;
 mod lanes;
 mod libm;
+mod tables;
 
 use arguments::Arguments;
 use exact::{Exact, FUNCTIONS};
@@ -77,6 +78,8 @@ fn main() -> ExitCode {
 /// not the same.
 fn check_lanes<'a>(functions: impl Iterator<Item = &'a Exact>, count: usize) -> usize {
     println!("lanes: {} arguments each, builds {:?}", 2 * count, lanes::builds());
+    let (wrong_entries, entries) = tables::check();
+    println!("{wrong_entries} of {entries} entries of their tables are wrong");
     println!("{:8} {:>5} {:>7} largest error of a sum", "", "wrong", "seconds");
     functions
         .map(|exact| {
@@ -91,7 +94,8 @@ fn check_lanes<'a>(functions: impl Iterator<Item = &'a Exact>, count: usize) -> 
             println!("{:8} {wrong:>5} {:>7.1} {bound}", exact.name, begin.elapsed().as_secs_f64());
             wrong
         })
-        .sum()
+        .sum::<usize>()
+        + wrong_entries
 }
 
 /// What the check of a function has found.
