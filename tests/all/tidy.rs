@@ -162,6 +162,8 @@ const UNSAFE: &[&str] = &[
     "tests/all/float_environment.rs",
     "tests/all/forking.rs",
     "tests/hosts/",
+    "tests/mathematics/src/bounds.rs",
+    "tests/mathematics/src/lanes.rs",
     "tests/mathematics/src/libm.rs",
     "benches/columns/main.rs",
     "benches/peers/contestant.rs",

@@ -133,7 +133,7 @@ fn literals(name: &str) -> Vec<f64> {
 }
 
 /// Returns the number that a text begins with, `1.8p-3`, without its `0x`.
-fn hexadecimal(text: &str) -> Option<f64> {
+pub(super) fn hexadecimal(text: &str) -> Option<f64> {
     let (digits, rest) = text.split_once('p')?;
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let significand =

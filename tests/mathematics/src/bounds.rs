@@ -58,6 +58,8 @@ recorded! {
 pub(super) struct Bound {
     /// The sums that were compared.
     pub(super) count: usize,
+    /// Those of them that do not decide which double is nearest.
+    pub(super) open: usize,
     /// The largest error in relation to its bound, and where it is.
     pub(super) worst: f64,
     pub(super) at: [f64; 2],
@@ -81,6 +83,8 @@ pub(super) fn check(exact: &Exact, count: usize) -> Option<Bound> {
             let sum = Float::with_val(200, high[lane]) + low[lane];
             let value = exact.value(x, y);
             bound.count += 1;
+            let [above, below] = [error[lane], -error[lane]].map(|error| high[lane] + (low[lane] + error));
+            bound.open += usize::from(above != below);
             if value.is_zero() && sum.is_zero() {
                 continue;
             }

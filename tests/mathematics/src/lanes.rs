@@ -27,6 +27,25 @@ impl Lanes {
             .unwrap_or_else(|| panic!("`kal-math` has no {name}"))
     }
 
+    /// Returns what calls the C function without asking whether the processor can run it.
+    fn caller(self, build: LanesBuild) -> Box<dyn Fn(&mut [f64], &[f64])> {
+        match self {
+            Self::One(function) => {
+                let pointer = function.lanes(build).expect("the build is supported");
+                // SAFETY: there are that many values.
+                Box::new(move |values, _| unsafe { pointer(values.as_mut_ptr(), values.len()) })
+            }
+            Self::Two(function) => {
+                let pointer = function.lanes(build).expect("the build is supported");
+                Box::new(move |values, second| {
+                    assert_eq!(values.len(), second.len());
+                    // SAFETY: there are that many values of both.
+                    unsafe { pointer(values.as_mut_ptr(), second.as_ptr(), values.len()) }
+                })
+            }
+        }
+    }
+
     fn apply(self, build: LanesBuild, values: &mut [f64], second: &[f64]) {
         match self {
             Self::One(function) => function.apply(build, values),
@@ -86,9 +105,10 @@ pub(super) fn print(only: Option<&str>) {
             best[0] = best[0].min(cost::time(&scalar, &arguments));
             for (build, best) in builds.iter().zip(&mut best[1..]) {
                 let mut values = first.clone();
+                let call = lanes.caller(*build);
                 let begin = Instant::now();
                 for (values, second) in values.chunks_mut(MEASURED).zip(second.chunks(MEASURED)) {
-                    lanes.apply(*build, black_box(values), second);
+                    call(black_box(values), second);
                 }
                 *best = best.min(begin.elapsed().as_secs_f64() * 1e9 / first.len() as f64);
             }

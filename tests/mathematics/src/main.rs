@@ -12,6 +12,7 @@ mod cost;
 mod exact;
 mod lanes;
 mod libm;
+mod tables;
 
 use arguments::Arguments;
 use exact::{Exact, FUNCTIONS};
@@ -77,6 +78,8 @@ fn main() -> ExitCode {
 /// not the same.
 fn check_lanes<'a>(functions: impl Iterator<Item = &'a Exact>, count: usize) -> usize {
     println!("lanes: {} arguments each, builds {:?}", 2 * count, lanes::builds());
+    let (wrong_entries, entries) = tables::check();
+    println!("{wrong_entries} of {entries} entries of their tables are wrong");
     println!("{:8} {:>5} {:>7} largest error of a sum", "", "wrong", "seconds");
     functions
         .map(|exact| {
@@ -85,13 +88,17 @@ fn check_lanes<'a>(functions: impl Iterator<Item = &'a Exact>, count: usize) -> 
             let bound = if Build::Fma.is_supported() { bounds::check(exact, count / BOUNDS) } else { None };
             let bound = bound.map_or(String::new(), |bound| {
                 wrong += usize::from(bound.worst > 1.0);
-                let percent = bound.worst * 100.0;
-                format!("{percent:>6.1} % of the bound ({} sums, at {:?})", bound.count, bound.at)
+                let (percent, open) = (bound.worst * 100.0, bound.open as f64 * 100.0 / bound.count as f64);
+                format!(
+                    "{percent:>6.1} % of the bound, {open:.3} % of {} sums open, at {:?}",
+                    bound.count, bound.at
+                )
             });
             println!("{:8} {wrong:>5} {:>7.1} {bound}", exact.name, begin.elapsed().as_secs_f64());
             wrong
         })
-        .sum()
+        .sum::<usize>()
+        + wrong_entries
 }
 
 /// What the check of a function has found.

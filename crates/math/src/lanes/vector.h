@@ -24,7 +24,6 @@ INLINE V madd(V x, V y, V z) { return _mm512_fmadd_pd(x, y, z); }
 INLINE V msub(V x, V y, V z) { return _mm512_fmsub_pd(x, y, z); }
 INLINE V nmadd(V x, V y, V z) { return _mm512_fnmadd_pd(x, y, z); }
 INLINE V root(V x) { return _mm512_sqrt_pd(x); }
-INLINE V least(V x, V y) { return _mm512_min_pd(x, y); }
 INLINE V greatest(V x, V y) { return _mm512_max_pd(x, y); }
 INLINE Bits and_bits(Bits x, Bits y) { return _mm512_and_si512(x, y); }
 INLINE Bits xor_bits(Bits x, Bits y) { return _mm512_xor_si512(x, y); }
@@ -74,7 +73,6 @@ INLINE V madd(V x, V y, V z) { return _mm256_fmadd_pd(x, y, z); }
 INLINE V msub(V x, V y, V z) { return _mm256_fmsub_pd(x, y, z); }
 INLINE V nmadd(V x, V y, V z) { return _mm256_fnmadd_pd(x, y, z); }
 INLINE V root(V x) { return _mm256_sqrt_pd(x); }
-INLINE V least(V x, V y) { return _mm256_min_pd(x, y); }
 INLINE V greatest(V x, V y) { return _mm256_max_pd(x, y); }
 INLINE Bits and_bits(Bits x, Bits y) { return _mm256_and_si256(x, y); }
 INLINE Bits xor_bits(Bits x, Bits y) { return _mm256_xor_si256(x, y); }
