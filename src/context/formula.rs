@@ -83,7 +83,11 @@ impl Context {
     /// with the name that errors show.
     pub(crate) fn formula_of(&mut self, source: &Source, parameters: &[&str]) -> Result<Formula, Error> {
         let _environment = DefaultEnvironment::enter();
-        let function = self.formula_function(source, parameters)?;
+        self.suggestions.refill();
+        // It holds until the formula is compiled.
+        let limit = self.limit()?;
+        let function = self.read_formula(source, parameters);
+        let function = self.begin_item(limit.as_ref()).and(function)?;
         self.backend.admit(&self.engine, &function)?;
         let code = self.backend.formula(&function).map_err(|failure| self.failed(&failure))?;
         Ok(Formula { engine: self.engine.clone(), code: Arc::new(code), arity: function.arity() })

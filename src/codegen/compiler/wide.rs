@@ -357,7 +357,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         self.frame.locals.get(local as usize).copied().ok_or_else(missing)
     }
 
-    /// Gives a local its first value, in masked lanes as well: there it is never read, as
+    /// Sets the first value of a local, in masked lanes as well: there it is never read, as
     /// the scope of the local is inside that of the mask.
     fn bind(&mut self, local: u32, value: Wide<'c>) -> Result<()> {
         match self.local(local)? {
