@@ -98,11 +98,15 @@ impl FeatureSet {
         FEATURES.iter().position(|feature| feature.name == name).map(|bit| Self(1 << bit))
     }
 
+    /// Returns whether the feature of that name is in it, as LLVM spells it.
+    pub(crate) fn has(self, name: &str) -> bool {
+        Self::named(name).is_some_and(|feature| feature.without(self).is_empty())
+    }
+
     /// Returns how good code for it is, where it can run: by the width of vectors, then by
     /// the number of features.
     pub fn rank(self) -> (u32, u32) {
-        let has = |name| Self::named(name).is_some_and(|feature| feature.without(self).is_empty());
-        let width = if has("avx512f") { 512 } else { 128 << u32::from(has("avx")) };
+        let width = if self.has("avx512f") { 512 } else { 128 << u32::from(self.has("avx")) };
         (width, self.0.count_ones())
     }
 

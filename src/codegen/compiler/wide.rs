@@ -17,6 +17,7 @@ mod arithmetic;
 mod construct;
 mod control;
 mod mathematics;
+mod truth;
 mod value;
 
 use super::refusal::{Result, missing};
@@ -82,7 +83,10 @@ struct WideLowering<'m, 'c> {
     entry: BasicBlock<'c>,
     lanes: u32,
     doubles: VectorType<'c>,
+    /// What truths are kept in.
     truths: VectorType<'c>,
+    /// The latest vector that was made of truths, and these.
+    latest_truth: Option<(VectorValue<'c>, VectorValue<'c>)>,
     features: FeatureSet,
     /// The functions that may be called, each with whether it is worth a branch.
     callees: FxHashMap<(Name, u32), (&'m CheckedFunction, bool)>,
@@ -108,9 +112,10 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         entry: ColumnEntry,
         options: CompileOptions,
     ) -> Result<Self> {
-        let types = Types::new(module);
+        let (types, features) = (Types::new(module), options.processor.features());
         let context = types.context;
         let (pointer, i64) = (types.pointer, context.i64_type());
+        let truth = if truth::are_wide(features, entry.lanes) { i64 } else { context.bool_type() };
         let parameters = [pointer.into(), pointer.into(), pointer.into(), pointer.into(), i64.into()];
         let function = module.add_function(body.symbol, i64.fn_type(&parameters, false), None);
         function.add_attribute(AttributeLoc::Function, types.attribute("nounwind"));
@@ -141,8 +146,9 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             entry: first,
             lanes: entry.lanes,
             doubles: types.double.vec_type(entry.lanes),
-            truths: context.bool_type().vec_type(entry.lanes),
-            features: options.processor.features(),
+            truths: truth.vec_type(entry.lanes),
+            latest_truth: None,
+            features,
             callees,
             builtins,
             variables: FxHashMap::default(),
@@ -223,13 +229,13 @@ impl<'m, 'c> WideLowering<'m, 'c> {
     /// that columns are equal to the bit.
     fn end(&mut self, rows: &RowLoop<'c>, value: Wide<'c>) -> Result<()> {
         let value = self.each(value)?;
-        let is_nan = self.builder.build_float_compare(FloatPredicate::UNO, value, value, "")?;
         // As integers: for LLVM, one NaN is as good as another.
+        let is_nan = self.builder.build_float_compare(FloatPredicate::UNO, value, value, "")?;
         let i64 = self.types.context.i64_type();
         let nan = i64.const_int(f64::NAN.to_bits(), false);
         let nan = VectorType::const_vector(&vec![nan; self.lanes as usize]);
         let bits = self.builder.build_bit_cast(value, nan.get_type(), "")?.into_vector_value();
-        let value = self.choose(is_nan, nan, bits)?;
+        let value = self.builder.build_select(is_nan, nan, bits, "")?.into_vector_value();
         let place = self.element(self.types.double.into(), rows.output, self.row)?;
         let store = self.builder.build_store(place, value)?;
         store.set_alignment(8).map_err(|_| missing())?;
@@ -377,7 +383,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             Some(mask) => {
                 let before = self.load(place)?;
                 let value = self.each(value)?;
-                Wide::Each(self.builder.build_select(mask, value, before, "")?.into_vector_value())
+                Wide::Each(self.choose(mask, value, before)?)
             }
         };
         self.store(place, value)
@@ -437,16 +443,6 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         let first = self.types.context.i32_type().const_zero();
         let one = self.builder.build_insert_element(self.doubles.get_poison(), value, first, "")?;
         self.spread(one, self.doubles)
-    }
-
-    /// Returns a vector of truths with the same one in every lane.
-    fn splat_truth(&self, truth: IntValue<'c>) -> Result<VectorValue<'c>> {
-        if truth.is_const() {
-            return Ok(VectorType::const_vector(&vec![truth; self.lanes as usize]));
-        }
-        let first = self.types.context.i32_type().const_zero();
-        let one = self.builder.build_insert_element(self.truths.get_poison(), truth, first, "")?;
-        self.spread(one, self.truths)
     }
 
     /// Returns a vector with the first element of another in every lane.

@@ -7,64 +7,12 @@ use crate::host::PureFunction;
 use crate::host::power::ExactPower;
 use crate::syntax::operator::{BinaryOp, UnaryOp};
 use inkwell::FloatPredicate;
-use inkwell::values::{FloatValue, VectorValue};
+use inkwell::values::FloatValue;
 
 /// 2 to the power of 53: from here on not every integer is a double.
 const PRECISE: f64 = 9_007_199_254_740_992.0;
 
 impl<'c> WideLowering<'_, 'c> {
-    /// Returns whether a value is true: it is not 0, and no NaN.
-    pub(super) fn truth(&self, value: Wide<'c>) -> Result<WideTruth<'c>> {
-        let zero = Wide::Every(self.types.double.const_zero());
-        self.compare(FloatPredicate::ONE, value, zero)
-    }
-
-    pub(super) fn compare(
-        &self,
-        predicate: FloatPredicate,
-        left: Wide<'c>,
-        right: Wide<'c>,
-    ) -> Result<WideTruth<'c>> {
-        Ok(match (left, right) {
-            (Wide::Every(left), Wide::Every(right)) => {
-                WideTruth::Every(self.builder.build_float_compare(predicate, left, right, "")?)
-            }
-            (left, right) => {
-                let (left, right) = (self.each(left)?, self.each(right)?);
-                WideTruth::Each(self.builder.build_float_compare(predicate, left, right, "")?)
-            }
-        })
-    }
-
-    /// Returns 1 or 0 for a truth.
-    pub(super) fn number(&self, truth: WideTruth<'c>) -> Result<Wide<'c>> {
-        let (one, zero) = (self.types.double.const_float(1.0), self.types.double.const_zero());
-        Ok(match truth {
-            WideTruth::Every(truth) => {
-                Wide::Every(self.builder.build_select(truth, one, zero, "")?.into_float_value())
-            }
-            WideTruth::Each(truth) => Wide::Each(self.choose(truth, self.splat(one)?, self.splat(zero)?)?),
-        })
-    }
-
-    /// Returns the truths of all lanes.
-    pub(super) fn each_truth(&self, truth: WideTruth<'c>) -> Result<VectorValue<'c>> {
-        match truth {
-            WideTruth::Each(truth) => Ok(truth),
-            WideTruth::Every(truth) => self.splat_truth(truth),
-        }
-    }
-
-    /// Returns, in each lane, one of two values.
-    pub(super) fn choose(
-        &self,
-        truth: VectorValue<'c>,
-        if_true: VectorValue<'c>,
-        if_false: VectorValue<'c>,
-    ) -> Result<VectorValue<'c>> {
-        Ok(self.builder.build_select(truth, if_true, if_false, "")?.into_vector_value())
-    }
-
     pub(super) fn unary(&mut self, op: UnaryOp) -> Result<()> {
         let operand = self.pop()?;
         let value = match (op, operand) {
@@ -183,7 +131,7 @@ impl<'c> WideLowering<'_, 'c> {
         if let (Wide::Every(left), Wide::Every(right)) = (left, right) {
             return Ok(Wide::Every(self.builder.build_float_rem(left, right, "")?));
         }
-        if !self.has("fma") {
+        if !self.features.has("fma") {
             return self.in_memory("fmod", &[left, right]);
         }
         let (x, y) = (Wide::Each(self.each(left)?), Wide::Each(self.each(right)?));

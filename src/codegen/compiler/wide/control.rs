@@ -7,23 +7,9 @@ use crate::codegen::compiler::refusal::{Result, missing};
 use crate::syntax::operator::BinaryOp;
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
-use inkwell::values::{IntValue, VectorValue};
-use std::num::NonZero;
+use inkwell::values::VectorValue;
 
 impl<'c> WideLowering<'_, 'c> {
-    /// Returns whether any lane has a truth.
-    pub(super) fn any(&self, truths: VectorValue<'c>) -> Result<IntValue<'c>> {
-        let bits = self.bits(truths)?;
-        Ok(self.builder.build_int_compare(IntPredicate::NE, bits, bits.get_type().const_zero(), "")?)
-    }
-
-    /// Returns truths as an integer with a bit for each lane.
-    fn bits(&self, truths: VectorValue<'c>) -> Result<IntValue<'c>> {
-        let lanes = NonZero::new(self.lanes).ok_or_else(missing)?;
-        let kind = self.types.context.custom_width_int_type(lanes).map_err(|_| missing())?;
-        Ok(self.builder.build_bit_cast(truths, kind, "")?.into_int_value())
-    }
-
     /// Returns the lanes of the mask that have a truth.
     fn among(&self, mask: Mask<'c>, truth: WideTruth<'c>) -> Result<VectorValue<'c>> {
         let truth = self.each_truth(truth)?;
@@ -167,7 +153,7 @@ impl<'c> WideLowering<'_, 'c> {
         let WideLocal::Place(place) = self.local(variable)? else { return Err(missing()) };
         self.store(place, start)?;
         let outer = self.mask;
-        let all = self.truths.get_element_type().into_int_type().const_all_ones();
+        let all = self.types.context.bool_type().const_all_ones();
         let alive = outer.map_or_else(|| self.splat_truth(all), Ok)?;
         let (body, condition, step) = (self.block("body"), self.block("condition"), self.block("step"));
         let from = self.here()?;

@@ -7,18 +7,12 @@ use crate::codegen::compiler::refusal::{Result, missing};
 use crate::codegen::compiler::types::result;
 use crate::host::lanes::{self, MAP};
 use crate::host::{Builtin, Intrinsic, PURE_FUNCTION, PureFunction};
-use crate::processor::FeatureSet;
 use crate::syntax::operator::BinaryOp;
 use inkwell::FloatPredicate;
 use inkwell::types::BasicType;
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, PointerValue};
 
 impl<'c> WideLowering<'_, 'c> {
-    /// Returns whether the code is for processors with a feature.
-    pub(super) fn has(&self, feature: &str) -> bool {
-        FeatureSet::named(feature).is_some_and(|feature| feature.without(self.features).is_empty())
-    }
-
     /// Computes a function that the compiler knows.
     pub(super) fn builtin(&mut self, builtin: Builtin, arguments: &[Wide<'c>]) -> Result<Wide<'c>> {
         match (builtin, arguments) {
@@ -45,8 +39,8 @@ impl<'c> WideLowering<'_, 'c> {
         let number = |number| Wide::Every(self.types.double.const_float(number));
         let is = |predicate, x, y| self.compare(predicate, x, y);
         match (function.text(), arguments) {
-            ("fma", arguments) if self.has("fma") => self.same_in_all("llvm.fma", arguments),
-            ("rint" | "nearbyint", arguments) if self.has("sse4.1") => {
+            ("fma", arguments) if self.features.has("fma") => self.same_in_all("llvm.fma", arguments),
+            ("rint" | "nearbyint", arguments) if self.features.has("sse4.1") => {
                 self.same_in_all("llvm.rint", arguments)
             }
             ("sign", &[x]) => {
