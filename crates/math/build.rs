@@ -21,8 +21,8 @@ const UNARY: [&str; 24] = [
 const BINARY: [&str; 3] = ["atan2", "hypot", "pow"];
 
 /// The sources of the lanes forms.
-const LANES: [&str; 7] =
-    ["lanes.c", "vector.h", "tables.h", "exponential.h", "logarithm.h", "trigonometric.h", "arc.h"];
+const LANES: [&str; 8] =
+    ["lanes.c", "vector.h", "tables.h", "exponential.h", "logarithm.h", "trigonometric.h", "arc.h", "erf.h"];
 
 /// What the lanes forms need for vectors of 8 doubles, beside `FMA_FLAGS`.
 const AVX512_FLAGS: &[&str] = &["-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw"];

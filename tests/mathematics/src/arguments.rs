@@ -34,7 +34,8 @@ impl Arguments {
             "acos" | "asin" | "atanh" => (-1.0, 1.0),
             "exp" | "exp2" | "expm1" | "sinh" | "cosh" => (-710.0, 710.0),
             "sin" | "cos" | "tan" | "atan" | "atan2" => (-1e3, 1e3),
-            "erf" | "erfc" | "tanh" => (-30.0, 30.0),
+            "erf" | "erfc" => (-8.0, 8.0),
+            "tanh" => (-30.0, 30.0),
             _ => (0.0, 1e3),
         };
         // Half of them in all of the range, the others nearer and nearer to 0 or 1.

@@ -36,6 +36,7 @@
 #include "logarithm.h"
 #include "trigonometric.h"
 #include "arc.h"
+#include "erf.h"
 
 // Computes the lanes in `bad` by the function of one double.
 __attribute__((noinline, cold)) static void
@@ -115,6 +116,8 @@ FAST_UNARY(atan)
 FAST_UNARY(atanh)
 FAST_UNARY(cos)
 FAST_UNARY(cosh)
+FAST_UNARY(erf)
+FAST_UNARY(erfc)
 FAST_UNARY(exp)
 FAST_UNARY(exp2)
 FAST_UNARY(expm1)
@@ -131,7 +134,5 @@ FAST_BINARY(hypot)
 FAST_BINARY(pow)
 
 UNARY(cbrt)
-UNARY(erf)
-UNARY(erfc)
 UNARY(lgamma)
 UNARY(tgamma)

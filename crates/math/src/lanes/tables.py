@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the constants of the methods: `./tables.py > tables.h`. It needs mpmath."""
 
-from mpmath import mp, mpf, pi, log, sin, cos, atan, nint
+from mpmath import mp, mpf, pi, log, sin, cos, atan, erfc, exp, sqrt, nint
 
 mp.prec = 400
 
@@ -32,9 +32,9 @@ def constant(name, comment, value):
     print(f"static const double {name} = {text(value)};\n")
 
 
-def table(name, comment, values):
+def table(name, comment, values, attribute=""):
     print(f"// {comment}" if comment else "", end="\n" if comment else "")
-    print(f"static const double {name}[{len(values)}] = {{")
+    print(f"static const double {name}[{len(values)}]{attribute} = {{")
     for at in range(0, len(values), 4):
         print("  " + ", ".join(text(value) for value in values[at : at + 4]) + ",")
     print("};\n")
@@ -185,3 +185,28 @@ polynomial(
     mpf(0.03126) ** 2,
     4,
 )
+
+# Error functions. A row of the table is in one line of the cache.
+rows = []
+for i in range(6 * 64 + 1):
+    c = mpf(i) / 64
+    rows += [*pair(erfc(c)), *pair(2 / sqrt(pi) * exp(-c * c))]
+table(
+    "ERFC",
+    "Rows for c = i/64: erfc(c), what is missing, 2/sqrt(pi) exp(-c^2), what is missing; and 0.",
+    rows + [0.0] * 4,
+    " __attribute__((aligned(32)))",
+)
+for k, degree in enumerate([7, 7, 5, 3, 0]):
+    # Without its first two terms for k = 0.
+    first = 2 if k == 0 else 0
+    polynomial(
+        f"ERF_{k}",
+        f"The integral of v^{2 * k} exp(-2 t v)/{k}! over v from 0 to 1"
+        + (", less 1 - t, by t^2," if k == 0 else "")
+        + " for |t| <= 3/64",
+        lambda t: rest(t, first, lambda j: mpf(-2) ** j / (mp.factorial(j) * (2 * k + j + 1) * mp.factorial(k))),
+        -mpf(3) / 64,
+        mpf(3) / 64,
+        degree,
+    )

@@ -25,6 +25,8 @@ INLINE V msub(V x, V y, V z) { return _mm512_fmsub_pd(x, y, z); }
 INLINE V nmadd(V x, V y, V z) { return _mm512_fnmadd_pd(x, y, z); }
 INLINE V root(V x) { return _mm512_sqrt_pd(x); }
 INLINE V greatest(V x, V y) { return _mm512_max_pd(x, y); }
+// Returns y where one of them is a NaN.
+INLINE V least(V x, V y) { return _mm512_min_pd(x, y); }
 INLINE Bits and_bits(Bits x, Bits y) { return _mm512_and_si512(x, y); }
 INLINE Bits xor_bits(Bits x, Bits y) { return _mm512_xor_si512(x, y); }
 INLINE Bits plus_bits(Bits x, Bits y) { return _mm512_add_epi64(x, y); }
@@ -46,6 +48,25 @@ INLINE V lookup(const double *table, Bits index) {
   V low = _mm512_permutex2var_pd(_mm512_loadu_pd(table), index, _mm512_loadu_pd(table + 8));
   V high = _mm512_permutex2var_pd(_mm512_loadu_pd(table + 16), index, _mm512_loadu_pd(table + 24));
   return _mm512_mask_blend_pd(_mm512_test_epi64_mask(index, all_bits(16)), low, high);
+}
+
+// Reads the rows of a table of 4 columns, one for each lane.
+INLINE void lookup_rows(const double *table, Bits index, V columns[4]) {
+  int64_t rows[LANES];
+  _mm512_storeu_si512(rows, shift_left(index, 2));
+  V two[4]; // Rows i and i + 4.
+  for (int i = 0; i < 4; i++) {
+    V first = _mm512_castpd256_pd512(_mm256_load_pd(table + rows[i]));
+    two[i] = _mm512_insertf64x4(first, _mm256_load_pd(table + rows[i + 4]), 1);
+  }
+  Bits left = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
+  Bits right = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+  V even[2] = {_mm512_unpacklo_pd(two[0], two[1]), _mm512_unpacklo_pd(two[2], two[3])};
+  V odd[2] = {_mm512_unpackhi_pd(two[0], two[1]), _mm512_unpackhi_pd(two[2], two[3])};
+  columns[0] = _mm512_permutex2var_pd(even[0], left, even[1]);
+  columns[1] = _mm512_permutex2var_pd(odd[0], left, odd[1]);
+  columns[2] = _mm512_permutex2var_pd(even[0], right, even[1]);
+  columns[3] = _mm512_permutex2var_pd(odd[0], right, odd[1]);
 }
 
 INLINE V load(const double *values) { return _mm512_loadu_pd(values); }
@@ -74,6 +95,7 @@ INLINE V msub(V x, V y, V z) { return _mm256_fmsub_pd(x, y, z); }
 INLINE V nmadd(V x, V y, V z) { return _mm256_fnmadd_pd(x, y, z); }
 INLINE V root(V x) { return _mm256_sqrt_pd(x); }
 INLINE V greatest(V x, V y) { return _mm256_max_pd(x, y); }
+INLINE V least(V x, V y) { return _mm256_min_pd(x, y); }
 INLINE Bits and_bits(Bits x, Bits y) { return _mm256_and_si256(x, y); }
 INLINE Bits xor_bits(Bits x, Bits y) { return _mm256_xor_si256(x, y); }
 INLINE Bits plus_bits(Bits x, Bits y) { return _mm256_add_epi64(x, y); }
@@ -94,6 +116,20 @@ INLINE unsigned of_mask(Mask x) { return (unsigned)_mm256_movemask_pd(x); }
 
 INLINE V lookup(const double *table, Bits index) {
   return _mm256_i64gather_pd(table, and_bits(index, all_bits(31)), 8);
+}
+
+INLINE void lookup_rows(const double *table, Bits index, V columns[4]) {
+  int64_t rows[LANES];
+  _mm256_storeu_si256((Bits *)rows, shift_left(index, 2));
+  V row[4];
+  for (int i = 0; i < 4; i++)
+    row[i] = _mm256_load_pd(table + rows[i]);
+  V even[2] = {_mm256_unpacklo_pd(row[0], row[1]), _mm256_unpacklo_pd(row[2], row[3])};
+  V odd[2] = {_mm256_unpackhi_pd(row[0], row[1]), _mm256_unpackhi_pd(row[2], row[3])};
+  columns[0] = _mm256_permute2f128_pd(even[0], even[1], 0x20);
+  columns[1] = _mm256_permute2f128_pd(odd[0], odd[1], 0x20);
+  columns[2] = _mm256_permute2f128_pd(even[0], even[1], 0x31);
+  columns[3] = _mm256_permute2f128_pd(odd[0], odd[1], 0x31);
 }
 
 INLINE V load(const double *values) { return _mm256_loadu_pd(values); }
