@@ -40,7 +40,7 @@ use inkwell::values::{
 };
 use inkwell::{FloatPredicate, IntPredicate};
 use rustc_hash::FxHashMap;
-use value::{Mask, Wide, WideLocal};
+use value::{Mask, Wide, WideLocal, has_wide_truths};
 
 /// Adds code of a function over columns to the module.
 pub(super) fn body(
@@ -115,7 +115,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         let (types, features) = (Types::new(module), options.processor.features());
         let context = types.context;
         let (pointer, i64) = (types.pointer, context.i64_type());
-        let truth = if truth::are_wide(features, entry.lanes) { i64 } else { context.bool_type() };
+        let truth = if has_wide_truths(features, entry.lanes) { i64 } else { context.bool_type() };
         let parameters = [pointer.into(), pointer.into(), pointer.into(), pointer.into(), i64.into()];
         let function = module.add_function(body.symbol, i64.fn_type(&parameters, false), None);
         function.add_attribute(AttributeLoc::Function, types.attribute("nounwind"));

@@ -7,21 +7,12 @@
 //! instructions, which LLVM does not rewrite to single bits.
 
 use super::WideLowering;
-use super::value::{Wide, WideTruth};
+use super::value::{REGISTER, Wide, WideTruth, has_wide_truths};
 use crate::codegen::compiler::refusal::{Result, missing};
-use crate::processor::FeatureSet;
 use inkwell::types::VectorType;
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, IntValue, VectorValue};
 use inkwell::{FloatPredicate, IntPredicate};
 use std::num::NonZero;
-
-/// The number of doubles in a register of AVX.
-const REGISTER: u32 = 4;
-
-/// Returns whether truths are as wide as doubles in code for these features.
-pub(super) fn are_wide(features: FeatureSet, lanes: u32) -> bool {
-    features.has("avx2") && !features.has("avx512f") && lanes >= REGISTER
-}
 
 /// Returns how the instruction `vcmppd` is told to compare: Intel's manual, volume 2,
 /// "CMPPD". Quietly, as all comparisons of the language are.
@@ -42,7 +33,7 @@ fn operand(predicate: FloatPredicate) -> Option<u64> {
 
 impl<'c> WideLowering<'_, 'c> {
     fn are_wide(&self) -> bool {
-        are_wide(self.features, self.lanes)
+        has_wide_truths(self.features, self.lanes)
     }
 
     /// Returns whether a value is true: it is not 0, and no NaN.

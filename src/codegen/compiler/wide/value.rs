@@ -1,5 +1,6 @@
 //! Values of many rows at once.
 
+use crate::processor::FeatureSet;
 use inkwell::values::{FloatValue, IntValue, PointerValue, VectorValue};
 
 /// A value of a row.
@@ -30,4 +31,12 @@ pub(super) enum WideLocal<'c> {
     Value(Wide<'c>),
     /// In memory, as a vector.
     Place(PointerValue<'c>),
+}
+
+/// The number of doubles in a register of AVX.
+pub(super) const REGISTER: u32 = 4;
+
+/// Returns whether truths are as wide as doubles in code for these features.
+pub(super) fn has_wide_truths(features: FeatureSet, lanes: u32) -> bool {
+    features.has("avx2") && !features.has("avx512f") && lanes >= REGISTER
 }
