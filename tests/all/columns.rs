@@ -191,7 +191,11 @@ fn agree(count: u64, make: impl Fn(&mut Random) -> String + Sync) {
             let text = make(&mut random);
             let lanes = 2 << (number % 4);
             let config = modes::host_functions(Config::new().lanes(lanes).workers(1));
-            let engine = Engine::with_config(config).expect("an engine starts");
+            // Masks are others with AVX-512, with AVX and with neither.
+            let level = ["native", "x86-64-v3", "x86-64"][(number / 4 % 3) as usize];
+            let processor: Processor = level.parse().expect("it is one");
+            let engine = Engine::with_config(config.clone().processor(processor));
+            let engine = engine.or_else(|_| Engine::with_config(config)).expect("an engine starts");
             let mut context = engine.context().expect("there is memory");
             context.set_output(Box::new(kal::LineOutput::new(std::io::sink())));
             // It may fail; what it has defined stays.
@@ -211,7 +215,8 @@ fn agree(count: u64, make: impl Fn(&mut Random) -> String + Sync) {
                 let found: Vec<u64> = found.iter().map(|value| value.to_bits()).collect();
                 if let Some(row) = (0..ROWS).find(|row| found[*row] != expected[*row]) {
                     let (found, expected) = (f64::from_bits(found[row]), f64::from_bits(expected[row]));
-                    let what = format!("program {number}, {lanes} lanes, {name}, set {every}, row {row}");
+                    let what =
+                        format!("program {number}, {lanes} lanes of {level}, {name}, set {every}, row {row}");
                     return Err(format!("{what}: {found:e}, not {expected:e}:\n{text}"));
                 }
                 compared.fetch_add(1, Ordering::Relaxed);
