@@ -13,6 +13,7 @@ mod importing;
 mod limit;
 mod listing;
 mod opening;
+mod refused;
 mod preview;
 mod reading;
 mod resuming;
