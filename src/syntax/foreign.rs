@@ -44,7 +44,7 @@ const OPERATORS: [(&str, &str); 21] = [
     ("<<", "multiply by a power of two: `x * 2 ^ n`"),
     (">>", "divide by a power of two: `floor(x / 2 ^ n)`"),
     ("->", "the body follows the parameters at once: `def f(x) x + 1`"),
-    (":=", "to assign, write `x = 3`"),
+    (":=", "to declare a variable, write `var x = 3`; to assign to it, `x = 3`"),
     ("??", "to choose, write `if a then b else c`"),
     ("&&=", "write `x = x && y`"),
     ("||=", "write `x = x || y`"),

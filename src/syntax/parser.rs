@@ -256,10 +256,15 @@ impl<'t> Parser<'t> {
             }
             [Terminal::Identifier, ..] if self.is_arrow(self.begun + 1) => vec![name(0)],
             [Terminal::Identifier, ..] => {
-                let end = terminals.iter().position(|terminal| *terminal == Terminal::Equals);
-                let head = &terminals[..end.unwrap_or(0)];
+                let equals = |at: usize| terminals.get(at) == Some(&Terminal::Equals);
+                let end = (0..terminals.len()).find(|at| equals(*at)).unwrap_or(0);
+                let head = &terminals[..end];
                 let is_list = head.contains(&Terminal::Comma) && !head.contains(&Terminal::LeftParenthesis);
-                if is_list { names(head) } else { (!head.is_empty()).then(|| name(0)).into_iter().collect() }
+                let is_assigned = |at: &usize| {
+                    let is_target = *at == 0 || equals(at + 1) || is_list && *at < end;
+                    is_target && end > 0 && terminals[*at] == Terminal::Identifier
+                };
+                (0..terminals.len()).filter(is_assigned).map(name).collect()
             }
             _ => Vec::new(),
         }
