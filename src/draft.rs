@@ -148,7 +148,7 @@ impl<'a> Draft<'a> {
             if checked.is_err() {
                 parser.refuse();
                 let intended = parser.intended().into_iter();
-                self.refused.extend(intended.map(|name| (name, self.names.text(name))));
+                self.refused.extend(intended.map(|intended| (intended.name, self.names.text(intended.name))));
             }
             if let Ok(
                 sema::CheckedItem::Definition(function, _)

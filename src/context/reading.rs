@@ -182,8 +182,7 @@ impl Context {
                 }
                 let intended = if item.is_err() { parser.intended() } else { Vec::new() };
                 run(self, &mut progress, item, false)?;
-                let intended = intended.into_iter().map(|name| engine.names().text(name));
-                progress.refused.extend(intended);
+                progress.refused.extend(&source, intended, engine.names());
             }
         }
         progress.complete(&engine, &source);

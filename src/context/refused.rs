@@ -1,26 +1,34 @@
-//! What refused items of a source were to define.
+//! What refused items of a line were to define.
 //!
-//! One mistake, one error: after `x = 3`, which declares nothing, `x + 1` is no other mistake.
+//! One mistake, one error: in `x = 3; x + 1`, where the first item declares nothing, the second
+//! is no other mistake. On a later line it is: there, it may have been written afterwards.
 
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::error::Error;
-use crate::name::HeldName;
-use rustc_hash::FxHashSet;
+use crate::name::{HeldName, Names};
+use crate::source::{Source, Span};
+use crate::syntax::ast::Spanned;
 
 /// The names that refused items of a source were to define or declare.
 #[derive(Default)]
-pub(super) struct RefusedNames(FxHashSet<HeldName>);
+pub(super) struct RefusedNames {
+    source: Option<Source>,
+    names: Vec<(HeldName, Span)>,
+}
 
 impl RefusedNames {
-    /// Adds what a refused item was to define.
-    pub(super) fn extend(&mut self, names: impl Iterator<Item = HeldName>) {
-        self.0.extend(names);
+    /// Adds what a refused item was to define; forgets those on earlier lines.
+    pub(super) fn extend(&mut self, source: &Source, intended: Vec<Spanned>, names: &Names) {
+        let Some(first) = intended.first() else { return };
+        self.names.retain(|(_, span)| is_on_one_line(source, *span, first.span));
+        self.names.extend(intended.into_iter().map(|each| (names.text(each.name), each.span)));
+        self.source = Some(source.clone());
     }
 
     /// Returns an outcome without the mistakes that follow from an earlier one; `None` if no
     /// other is left.
     pub(super) fn without_consequences<T>(&self, outcome: Result<T, Error>) -> Option<Result<T, Error>> {
-        if self.0.is_empty() {
+        if self.names.is_empty() {
             return Some(outcome);
         }
         match outcome {
@@ -33,10 +41,20 @@ impl RefusedNames {
         }
     }
 
-    /// Returns whether all that is wrong is that such a name is unknown.
+    /// Returns whether all that is wrong is that such a name is unknown, on its line.
     fn is_consequence(&self, mistake: &Diagnostic) -> bool {
         let is_unknown = matches!(mistake.code, ErrorCode::UnknownVariable | ErrorCode::UndefinedFunction);
-        let place = mistake.labels.first().map(|label| label.source.slice(label.span));
-        is_unknown && place.is_some_and(|name| self.0.iter().any(|refused| **refused == *name))
+        let Some(place) = mistake.labels.first().filter(|_| is_unknown) else { return false };
+        let name = place.source.slice(place.span);
+        let is_refused = |(refused, span): &(HeldName, Span)| {
+            **refused == *name && is_on_one_line(&place.source, *span, place.span)
+        };
+        self.source.as_ref() == Some(&place.source) && self.names.iter().any(is_refused)
     }
+}
+
+/// Returns whether one place is on the line of an earlier one.
+fn is_on_one_line(source: &Source, earlier: Span, later: Span) -> bool {
+    let between = source.text().get(earlier.end as usize..later.start as usize);
+    between.is_some_and(|between| !between.contains('\n'))
 }

@@ -404,6 +404,15 @@ fn begins_function(text: &str, place: Span) -> bool {
     is_operand && after.starts_with(|next: char| next == '(' || unicode_ident::is_xid_start(next))
 }
 
+/// Returns the advice for the comma at `place`, in parentheses that are no call's.
+pub fn advice_on_list(source: &Source, place: Span) -> &'static str {
+    let rest = line_from(source.text(), place.end).split_once(')').map_or("", |(_, rest)| rest.trim_start());
+    match rest.starts_with("=>") || rest.starts_with("->") {
+        true => NAMELESS,
+        false => "there are no lists of values; `(a : b)` evaluates both",
+    }
+}
+
 /// Returns whether parameters precede the `=>` at `start`: `f = x =>`, `(x, y) =>`.
 fn has_parameters(text: &str, start: u32) -> bool {
     let before = line_up_to(text, start).trim_end();

@@ -12,7 +12,7 @@ mod failure;
 mod grammar;
 mod phrase;
 
-use super::ast::{Item, ItemKind};
+use super::ast::{Item, ItemKind, Spanned};
 use super::foreign::{self, ForeignSyntax};
 use super::lexer::{self, LONGEST_SOURCE, Pieces};
 use super::lint;
@@ -235,11 +235,14 @@ impl<'t> Parser<'t> {
     /// Returns the names that the item read last, which is refused, was to define or declare,
     /// here or in another language: `def f(x) …`, `x = 3`, `let x = 3`, `f(x) = …`. That these
     /// are unknown afterwards is no other mistake.
-    pub fn intended(&self) -> Vec<Name> {
+    pub fn intended(&self) -> Vec<Spanned> {
         let rest = self.begun + 1..self.tokens.len();
         let line = rest.take_while(|at| self.continues_line(*at)).count() + self.begun + 1;
         let terminals = &self.tokens.terminals()[self.begun..line.max(self.position).min(self.tokens.len())];
-        let name = |at: usize| self.tokens.name(self.begun + at);
+        let name = |at: usize| {
+            let token = self.begun + at;
+            Spanned { name: self.tokens.name(token), span: self.tokens.span(token) }
+        };
         let names = |terminals: &[Terminal]| {
             let is_name = |at: &usize| terminals[*at] == Terminal::Identifier;
             (0..terminals.len()).filter(is_name).map(name).collect()

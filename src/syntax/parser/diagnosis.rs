@@ -182,6 +182,9 @@ impl SyntaxFailure {
         {
             return Some("write `x -= 1`".into());
         }
+        if here == Some(Terminal::Comma) && expects(Terminal::RightParenthesis) {
+            return Some(foreign::advice_on_list(tokens.source(), tokens.span(self.at)).into());
+        }
         if self.separates_parts(tokens) {
             return Some("a comma separates what is printed: `print(\"x = \", x)`".into());
         }
