@@ -9,6 +9,9 @@ use crate::name::{HeldName, Names};
 use crate::source::{Source, Span};
 use crate::syntax::ast::Spanned;
 
+/// More names are not remembered.
+const MOST: usize = 64;
+
 /// The names that refused items of a source were to define or declare.
 #[derive(Default)]
 pub(super) struct RefusedNames {
@@ -21,7 +24,9 @@ impl RefusedNames {
     pub(super) fn extend(&mut self, source: &Source, intended: Vec<Spanned>, names: &Names) {
         let Some(first) = intended.first() else { return };
         self.names.retain(|(_, span)| is_on_one_line(source, *span, first.span));
-        self.names.extend(intended.into_iter().map(|each| (names.text(each.name), each.span)));
+        let room = MOST - self.names.len();
+        let intended = intended.into_iter().take(room);
+        self.names.extend(intended.map(|each| (names.text(each.name), each.span)));
         self.source = Some(source.clone());
     }
 
@@ -55,6 +60,8 @@ impl RefusedNames {
 
 /// Returns whether one place is on the line of an earlier one.
 fn is_on_one_line(source: &Source, earlier: Span, later: Span) -> bool {
-    let between = source.text().get(earlier.end as usize..later.start as usize);
-    between.is_some_and(|between| !between.contains('\n'))
+    /// Longer lines are not looked at.
+    const LONGEST: usize = 4096;
+    let between = source.text().as_bytes().get(earlier.end as usize..later.start as usize);
+    between.is_some_and(|between| between.len() <= LONGEST && !between.contains(&b'\n'))
 }

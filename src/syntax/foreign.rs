@@ -283,12 +283,12 @@ pub fn assigned_otherwise(source: &Source, place: Span) -> Option<(String, bool)
 /// Returns whether the undeclared variable at `place` is a word of a comment of another
 /// language: `x = 5 % the radius`.
 pub fn begins_comment(source: &Source, place: Span) -> bool {
-    let before = line_up_to(source.text(), place.start);
-    let is_marked = before.ends_with("% ") || before.ends_with("-- ");
+    let before = &source.text()[..place.start as usize];
+    if !before.ends_with("% ") && !before.ends_with("-- ") {
+        return false;
+    }
     let after = line_from(source.text(), place.end);
-    let is_followed =
-        after.strip_prefix(' ').is_some_and(|rest| rest.starts_with(unicode_ident::is_xid_start));
-    is_marked && is_followed
+    after.strip_prefix(' ').is_some_and(|rest| rest.starts_with(unicode_ident::is_xid_start))
 }
 
 fn is_name(text: &str) -> bool {
