@@ -14,6 +14,7 @@ mod isolated;
 mod limit;
 mod listing;
 mod opening;
+mod refused;
 mod preview;
 mod reading;
 mod resuming;

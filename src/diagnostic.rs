@@ -133,6 +133,10 @@ codes! {
     AssignedStep = 406;
     /// An expression that goes on with a `-` at the beginning of the next line.
     ContinuedLine = 407;
+    /// A `for` whose condition is a number that never changes, as if it were the last one.
+    ConstantCondition = 408;
+    /// A text with a format such as `%d`, which `print` writes as it is.
+    FormatInText = 409;
 }
 
 impl fmt::Display for ErrorCode {

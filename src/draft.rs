@@ -19,7 +19,7 @@ use crate::module::{Imports, MemberKind, Module, NameMistake, add_operators, par
 use crate::name::{HeldName, Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction};
 use crate::sema::instance::{instance, instance_parts, is_made, misgiven, shown};
-use crate::sema::{self, Environment, Extern, arguments, declaration};
+use crate::sema::{self, Environment, Extern, arguments, declaration, unqualified};
 use crate::source::Source;
 use crate::stop::Poll;
 use crate::syntax::ast;
@@ -50,7 +50,7 @@ pub(crate) struct Draft<'a> {
     imports: Imports,
     /// The names that are bound to functions of modules, and the names of these.
     aliases: FxHashMap<Name, Name>,
-    /// Functions whose definition is refused: calls of them are not reported.
+    /// What refused items were to define or declare: uses of it are not reported.
     refused: FxHashMap<Name, HeldName>,
     /// What would be compiled: definitions and expressions in source order,
     /// including those that a later definition replaces.
@@ -146,8 +146,9 @@ impl<'a> Draft<'a> {
                 Ok(checked)
             });
             if checked.is_err() {
-                self.refused.extend(parser.defines().map(|name| (name, self.names.text(name))));
                 parser.refuse();
+                let intended = parser.intended().into_iter();
+                self.refused.extend(intended.map(|intended| (intended.name, self.names.text(intended.name))));
             }
             if let Ok(
                 sema::CheckedItem::Definition(function, _)
@@ -402,6 +403,10 @@ impl<'a> Draft<'a> {
         if let Some(help) = standard::import_help(called, self.imports()) {
             return diagnostic.with_help(help);
         }
+        let is_host = |text: &str| self.names.get(text).is_some_and(|name| self.hosts().get(name).is_some());
+        if let Some(help) = unqualified::advice(&text, is_host) {
+            return diagnostic.with_help(help);
+        }
         if let Some((pattern, given)) = instance_parts(&text) {
             let is_defined =
                 |name: &str| self.names.get(name).is_some_and(|name| self.functions.contains_key(&name));
@@ -504,7 +509,9 @@ impl Environment for Draft<'_> {
     }
 
     fn has_variable(&self, name: Name) -> bool {
-        self.variables.contains(&name) || self.outer.is_some_and(|outer| outer.has_variable(name))
+        self.variables.contains(&name)
+            || self.refused.contains_key(&name)
+            || self.outer.is_some_and(|outer| outer.has_variable(name))
     }
 
     fn functions(&self) -> Vec<Name> {

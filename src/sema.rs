@@ -21,6 +21,7 @@ mod resolve;
 mod scope;
 pub mod spans;
 pub mod stored;
+pub mod unqualified;
 
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{HeldName, Name, Names};

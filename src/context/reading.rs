@@ -6,6 +6,7 @@
 
 use super::limit::Limit;
 use super::opening::OpeningSearch;
+use super::refused::RefusedNames;
 use super::{Context, Each, Error, IfUnchanged, Interest};
 use crate::bytes::SharedBytes;
 use crate::cache::CheckedText;
@@ -50,6 +51,7 @@ struct Progress {
     may_take_layer: bool,
     /// Whether an item has been parsed.
     has_parsed: bool,
+    refused: RefusedNames,
 }
 
 impl Context {
@@ -127,6 +129,7 @@ impl Context {
             opening,
             may_take_layer,
             has_parsed,
+            refused: RefusedNames::default(),
         };
         let mut run = |context: &mut Self, progress: &mut Progress, item: ItemRead, is_known: bool| {
             let outcome = context.begin_item(limit.as_ref()).and(item);
@@ -142,6 +145,9 @@ impl Context {
             if outcome.is_err() {
                 progress.opening.end();
             }
+            let Some(outcome) = progress.refused.without_consequences(outcome) else {
+                return ControlFlow::Continue(());
+            };
             as_host(|| each(context, outcome))?;
             // The names that have been read are of the engine of this source.
             // Nothing goes on in another one.
@@ -174,7 +180,9 @@ impl Context {
                 if item.is_err() {
                     parser.refuse();
                 }
+                let intended = if item.is_err() { parser.intended() } else { Vec::new() };
                 run(self, &mut progress, item, false)?;
+                progress.refused.extend(&source, intended, engine.names());
             }
         }
         progress.complete(&engine, &source);

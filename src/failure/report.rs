@@ -8,7 +8,7 @@ use crate::module::standard;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION, Made};
 use crate::sema::instance::{given_text, instance_parts, misgiven, operands_of, shown};
-use crate::sema::{Extern, SourcePlace, arguments, declaration, misfit, mistaken_call, taken};
+use crate::sema::{Extern, SourcePlace, arguments, declaration, misfit, mistaken_call, taken, unqualified};
 use crate::source::{Source, Span};
 use crate::syntax::foreign;
 use crate::world::World;
@@ -193,6 +193,10 @@ impl FailureReport<'_> {
             return diagnostic.with_help(help);
         }
         if let Some(help) = standard::import_help(&text, self.world.imports()) {
+            return diagnostic.with_help(help);
+        }
+        let is_host = |text: &str| self.names.get(text).is_some_and(|name| self.hosts.get(name).is_some());
+        if let Some(help) = unqualified::advice(&text, is_host) {
             return diagnostic.with_help(help);
         }
         if self.suggestions.is_empty() {

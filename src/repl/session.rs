@@ -8,7 +8,7 @@ use super::session_file::SessionFile;
 use super::watches::Watches;
 use crate::context::{Change, Context, Outcome};
 use crate::debugger::Ending;
-use crate::diagnostic::ErrorCode;
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::source::Source;
@@ -308,15 +308,24 @@ impl<'c> ReplSession<'c> {
         SessionFlow::Continue
     }
 
-    /// Runs a source, and prints its lints.
+    /// Runs a source, and prints its lints: before it runs, if it might not end.
     fn run_with_lints(&mut self, source: &Source) -> bool {
-        let lints = self.context.lints(source);
+        let lints = self.context.lints(source).into_iter();
+        let (before, after): (Vec<_>, Vec<_>) =
+            lints.partition(|lint| lint.code == ErrorCode::ConstantCondition);
+        self.warn(&before);
         let is_fine = self.run(source, Feedback::Each).failed == 0;
-        if is_fine && !lints.is_empty() {
-            let _ = self.screen.settle();
-            self.reporter.diagnostics(&lints);
+        if is_fine {
+            self.warn(&after);
         }
         is_fine
+    }
+
+    fn warn(&mut self, lints: &[Diagnostic]) {
+        if !lints.is_empty() {
+            let _ = self.screen.settle();
+            self.reporter.diagnostics(lints);
+        }
     }
 
     /// Returns the answer to words that leave or explain other prompts, and to

@@ -1,6 +1,7 @@
 //! The check of one item in progress.
 
 use super::environment::Environment;
+use super::unqualified;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::module::{MemberKind, NameMistake};
 use crate::name::{HeldName, HeldNames, Name};
@@ -70,7 +71,13 @@ impl<'a> Checker<'a> {
                 resolved
             }
             Err(mistake) => {
-                self.diagnostics.push(mistake.at(self.source, span));
+                let mut diagnostic = mistake.at(self.source, span);
+                let (names, hosts) = (self.environment.names(), self.environment.hosts());
+                let is_host = |text: &str| names.get(text).is_some_and(|name| hosts.get(name).is_some());
+                if let Some(help) = unqualified::advice(self.source.slice(span), is_host) {
+                    diagnostic.help = Some(help);
+                }
+                self.diagnostics.push(diagnostic);
                 name
             }
         }

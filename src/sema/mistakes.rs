@@ -2,7 +2,8 @@
 //!
 //! How a body groups around an operator that nothing defines is a guess. So of
 //! such an operator and its operands only the first operator in the source is
-//! reported, and where that belongs to another language, nothing else is.
+//! reported, and where that belongs to another language, nothing else is. Nor is anything
+//! beside a word of another language, such as `lambda`.
 
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::syntax::ast::Ast;
@@ -16,8 +17,7 @@ pub(super) struct Mistakes {
     pub(super) at: usize,
     /// For each diagnostic of the body, the node it is about.
     pub(super) nodes: Vec<usize>,
-    /// Whether an operator is from another language: the number of the first
-    /// diagnostic that says so.
+    /// The numbers of the diagnostics about operators and words of other languages.
     foreign: Vec<usize>,
     has_unknown_operator: bool,
     /// The numbers of diagnostics that another one replaces.
@@ -36,11 +36,16 @@ impl Mistakes {
         }
     }
 
+    /// Records that the next diagnostic is about a construct of another language.
+    pub(super) fn found_foreign(&mut self) {
+        self.foreign.push(self.nodes.len());
+    }
+
     /// Records that the next diagnostic is about an undefined operator.
     pub(super) fn found_operator(&mut self, is_foreign: bool) {
         self.has_unknown_operator = true;
         if is_foreign {
-            self.foreign.push(self.nodes.len());
+            self.found_foreign();
         }
         self.nodes.push(self.at);
     }
@@ -53,7 +58,7 @@ impl Mistakes {
 
     /// Removes diagnostics that are consequences of another mistake.
     pub(super) fn suppress(&self, body: &Ast, diagnostics: &mut Vec<Diagnostic>) {
-        if !self.has_unknown_operator && self.dropped.is_empty() {
+        if !self.has_unknown_operator && self.foreign.is_empty() && self.dropped.is_empty() {
             return;
         }
         let own = diagnostics.split_off(self.earlier);

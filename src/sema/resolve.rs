@@ -247,6 +247,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
     fn misplaced_text(&mut self, span: Span) {
         let message = "a text stands only among the arguments of `print` and `write`".to_owned();
         let help = foreign::printed_otherwise(self.checker.source, span).map(str::to_owned);
+        if help.is_some() {
+            self.mistakes.found_foreign();
+        }
         let error = self.error(ErrorCode::MisplacedText, span, message);
         error.labels[0].message = "every value is a number".into();
         error.help = help;
@@ -483,13 +486,21 @@ impl<'c, 'a> Resolver<'c, 'a> {
             let near = self.near(name);
             let is_function = environment.function(name).is_some() || environment.hosts().get(name).is_some();
             let near = near.or_else(|| nearest(&text, ["else"]).map(str::to_owned));
+            let otherwise = foreign::assigned_otherwise(self.checker.source, span);
+            let is_comment = foreign::begins_comment(self.checker.source, span);
+            let is_construct = foreign::begins_construct(&text) && !is_function;
+            if is_construct || is_comment || matches!(otherwise, Some((_, true))) {
+                self.mistakes.found_foreign();
+            }
             let (message, help) = match (foreign::word(self.checker.source, span), near) {
+                _ if is_comment => (None, Some("a comment begins with `#`".to_owned())),
                 (Some((message, help)), _) if is_function && foreign::is_infix(&text) => {
                     (Some(message), Some(help))
                 }
                 _ if is_function => (None, Some(format!("`{text}` is a function: call it as `{text}(…)`"))),
                 (Some((message, help)), _) => (Some(message), Some(help)),
                 (None, Some(near)) => (None, Some(format!("did you mean `{near}`?"))),
+                (None, None) if otherwise.is_some() => (None, otherwise.map(|(help, _)| help)),
                 (None, None) if foreign::is_updated(self.checker.source, span) => {
                     (None, Some(format!("to declare one: `var {text} = 0`")))
                 }
@@ -527,7 +538,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
         if environment.has_variable(name) || self.near(name).is_some() {
             return self.variable(name, span);
         }
-        if !self.undeclared.insert(name) {
+        // In `x = y = 3`, the first of them is what is assigned first.
+        let is_of_chain = matches!(self.nodes.last(), Some(CheckedNode::SetVariable(value)) if self.undeclared.contains(value));
+        if !self.undeclared.insert(name) || is_of_chain {
             return name;
         }
         let text = environment.names().text(name);

@@ -13,7 +13,9 @@ use super::operator::UPDATES;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::source::{Source, Span};
 use line::{line_from, line_up_to};
-pub use word::{NO_TYPES, function, is_infix, is_type, misplaced, printed_otherwise, word};
+pub use word::{
+    NO_TYPES, PRINT, begins_construct, function, is_infix, is_type, misplaced, printed_otherwise, word,
+};
 
 /// A construct of another language.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,7 +29,7 @@ pub struct ForeignSyntax {
 
 /// Operators of other languages, longer ones before those they contain, each
 /// with the way to write it in Kaleidoscope.
-const OPERATORS: [(&str, &str); 18] = [
+const OPERATORS: [(&str, &str); 21] = [
     ("<=>", "compare with `<`, `==` and `>`"),
     ("===", "to compare, write `==`"),
     ("!==", "to compare, write `!=`"),
@@ -42,10 +44,13 @@ const OPERATORS: [(&str, &str); 18] = [
     ("<<", "multiply by a power of two: `x * 2 ^ n`"),
     (">>", "divide by a power of two: `floor(x / 2 ^ n)`"),
     ("->", "the body follows the parameters at once: `def f(x) x + 1`"),
-    (":=", "to assign, write `x = 3`"),
+    (":=", "to declare a variable, write `var x = 3`; to assign to it, `x = 3`"),
     ("??", "to choose, write `if a then b else c`"),
     ("&&=", "write `x = x && y`"),
     ("||=", "write `x = x || y`"),
+    (".^", "write `x ^ y`"),
+    (".*", "write `x * y`"),
+    ("./", "write `x / y`"),
 ];
 
 /// Symbols of mathematics, each with the way to write it.
@@ -70,6 +75,12 @@ const SYMBOLS: [(&str, &str); 18] = [
     ("∑", "`import series` makes `sum` known"),
 ];
 
+/// What is written instead of a function that has no name.
+const NAMELESS: &str = "a function has a name: `def f(x) x + 1`";
+
+/// How a function is given to another one.
+const GIVEN: &str = "a function has a name, by which it is given: `def f(x) x + 1`, `integral(f, 0, 1)`";
+
 /// What `5!` is.
 pub const FACTORIAL: &str = "`tgamma(n + 1)` is the factorial of n";
 
@@ -85,6 +96,7 @@ impl ForeignSyntax {
             "{" | "}" => Some(brace(text, operator)),
             "[" | "]" => Some(bracket(text, operator)),
             ":" | "?" if begins_command(source, operator) => Some(command(text, operator)),
+            "@" if begins_function(text, operator) => Some(no_operator("@", operator.start, GIVEN.into())),
             "?" if line_from(text, operator.end).contains(':') => Some(choice(operator)),
             _ => compound(text, operator),
         }
@@ -178,12 +190,19 @@ pub fn bad_assignment(source: &Source, place: Span) -> Diagnostic {
     let symbol = source.slice(place);
     let message = format!("the left side of `{symbol}` is not a variable");
     let help = match defined(source, place) {
+        _ if is_typed(source, place) => NO_TYPES.to_owned(),
         Some(head) => format!("to define a function: `def {head} …`; to compare, write `==`"),
         None => "to compare, write `==`".to_owned(),
     };
     Diagnostic::error(ErrorCode::BadAssignment, source, place, message)
         .with_note(format!("this `{symbol}` assigns, so a variable must come before it"))
         .with_help(help)
+}
+
+/// Returns whether the line up to the `=` at `place` gives a variable a type: `var x: int`.
+fn is_typed(source: &Source, place: Span) -> bool {
+    let head = line_up_to(source.text(), place.start).trim_start();
+    head.starts_with("var ") && head.contains(':')
 }
 
 /// Returns what the line up to the `=` at `place` defines in other languages: `f(x)`.
@@ -221,10 +240,59 @@ pub fn assigned(source: &Source, place: Span) -> Option<&str> {
     let value = line.trim_start_matches([')', ' ', '\t']).strip_prefix('=')?;
     let value = value.split([';', '#']).next()?.trim();
     let of_outer = |word: &str| matches!(word, "then" | "else" | "in");
-    let is_part = value.contains(',')
+    let is_part = has_other_parts(value)
         || value.matches('(').count() != value.matches(')').count()
         || value.split(|character: char| !character.is_alphanumeric()).any(of_outer);
     if is_part { None } else { short(value) }
+}
+
+/// Returns whether a comma in a value separates it from something else than the next
+/// assignment: `1, y = 2`.
+fn has_other_parts(value: &str) -> bool {
+    let mut open = 0;
+    value.char_indices().any(|(at, letter)| {
+        open += i32::from(letter == '(') - i32::from(letter == ')');
+        let is_between = letter == ',' && open <= 0;
+        is_between && !is_assignment(&value[at + 1..])
+    })
+}
+
+/// Returns whether a text begins with `y =`.
+fn is_assignment(text: &str) -> bool {
+    let rest = text.trim_start().trim_start_matches(unicode_ident::is_xid_continue).trim_start();
+    rest.strip_prefix('=').is_some_and(|value| !value.starts_with('='))
+}
+
+/// Returns the advice for the undeclared variable at `place`, if other languages assign to it
+/// there: `x <- 3`, `x, y = 1, 2`; with whether nothing else of the item means anything.
+pub fn assigned_otherwise(source: &Source, place: Span) -> Option<(String, bool)> {
+    let (text, name) = (source.text(), source.slice(place));
+    if !line_up_to(text, place.start).trim().is_empty() {
+        return None;
+    }
+    let rest = line_from(text, place.end).trim_start();
+    if rest.starts_with("<-") && line_from(text, place.end).starts_with(' ') {
+        return Some((format!("to declare a variable: `var {name} = 3`"), true));
+    }
+    let is_list =
+        rest.starts_with(',') && rest.split('=').next()?.split(',').skip(1).all(|each| is_name(each.trim()));
+    let help = || "each variable has its own value: `var x = 1, y = 2`".to_owned();
+    (is_list && rest.contains('=')).then(|| (help(), false))
+}
+
+/// Returns whether the undeclared variable at `place` is a word of a comment of another
+/// language: `x = 5 % the radius`.
+pub fn begins_comment(source: &Source, place: Span) -> bool {
+    let before = &source.text()[..place.start as usize];
+    if !before.ends_with("% ") && !before.ends_with("-- ") {
+        return false;
+    }
+    let after = line_from(source.text(), place.end);
+    after.strip_prefix(' ').is_some_and(|rest| rest.starts_with(unicode_ident::is_xid_start))
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(unicode_ident::is_xid_start) && text.chars().all(unicode_ident::is_xid_continue)
 }
 
 /// Returns `1_000` for `1,000`, if the comma at `place` is the first that separates thousands.
@@ -280,8 +348,11 @@ fn is_head(word: &str) -> bool {
 }
 
 fn bracket(text: &str, bracket: Span) -> ForeignSyntax {
+    let inside = line_from(text, bracket.end).split(']').next().unwrap_or("").trim();
     let help = if follows_a_word(text, bracket) {
         "to call a function, write `f(x)`"
+    } else if inside.contains([',', ';', ' ']) {
+        "instead of a list, write a function of the index: `def a(i) i ^ 2`"
     } else {
         "to group, write `( … )`"
     };
@@ -307,17 +378,52 @@ fn compound(text: &str, operator: Span) -> Option<ForeignSyntax> {
     if let Some(start) = covering(text, operator, "//").or_else(|| covering(text, operator, "/*")) {
         return Some(quotient(text, start).unwrap_or_else(|| comment(text, start)));
     }
-    if let Some((symbol, start)) = OPERATORS
-        .iter()
-        .find_map(|(symbol, help)| covering(text, operator, symbol).map(|start| ((*symbol, *help), start)))
-    {
-        return Some(no_operator(symbol.0, start, symbol.1.into()));
+    let of_operator = |(symbol, help): &(&'static str, &'static str)| {
+        Some((*symbol, *help, covering(text, operator, symbol)?))
+    };
+    if let Some((symbol, help, start)) = OPERATORS.iter().find_map(of_operator) {
+        let help = match symbol {
+            "=>" if has_parameters(text, start) => NAMELESS,
+            "<<" if line_up_to(text, start).contains("cout") => PRINT,
+            _ => help,
+        };
+        return Some(no_operator(symbol, start, help.into()));
     }
     COMPOUND_ASSIGNMENTS.iter().find_map(|symbol| {
         let start = covering(text, operator, symbol)?;
         let (left, right) = operands(text, start, start + symbol.len() as u32);
         Some(no_operator(symbol, start, format!("write `{left} = {left} {} {right}`", &symbol[..1])))
     })
+}
+
+/// Returns whether the `@` at `place` makes a function: `@(x) x + 1`, `@sin`.
+fn begins_function(text: &str, place: Span) -> bool {
+    let before = line_up_to(text, place.start).trim_end();
+    let is_operand = before.is_empty() || before.ends_with(['=', '(', ',']);
+    let after = line_from(text, place.end);
+    is_operand && after.starts_with(|next: char| next == '(' || unicode_ident::is_xid_start(next))
+}
+
+/// Returns the advice for the comma at `place`, in parentheses that are no call's.
+pub fn advice_on_list(source: &Source, place: Span) -> &'static str {
+    let rest = line_from(source.text(), place.end).split_once(')').map_or("", |(_, rest)| rest.trim_start());
+    match rest.starts_with("=>") || rest.starts_with("->") {
+        true => NAMELESS,
+        false => "there are no lists of values; `(a : b)` evaluates both",
+    }
+}
+
+/// Returns whether parameters precede the `=>` at `start`: `f = x =>`, `(x, y) =>`.
+fn has_parameters(text: &str, start: u32) -> bool {
+    let before = line_up_to(text, start).trim_end();
+    let is_name = |letter: char| unicode_ident::is_xid_continue(letter);
+    match before.strip_suffix(')') {
+        Some(list) => list
+            .rsplit('(')
+            .next()
+            .is_some_and(|list| list.chars().all(|it| is_name(it) || ", ".contains(it))),
+        None => before.trim_end_matches(is_name).trim_end().ends_with('='),
+    }
 }
 
 fn no_operator(symbol: &str, start: u32, help: String) -> ForeignSyntax {

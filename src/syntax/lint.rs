@@ -5,7 +5,7 @@
 
 use super::ast::{Ast, Item, ItemKind, Node, Prototype};
 use super::foreign;
-use super::operator::BinaryOp;
+use super::operator::{BinaryOp, UnaryOp};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{Name, Names};
 use crate::source::Span;
@@ -90,11 +90,91 @@ pub fn explain_run_on(mut mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
 fn body_lints(item: &Item, body: &Ast, names: &Names) -> Vec<Diagnostic> {
     let found = body.nodes.iter().enumerate().filter_map(|(at, node)| match node {
         Node::Then | Node::ForCondition | Node::WhileBody => assigned_condition(item, body, at, names),
-        Node::ForStep => assigned_step(item, body, at, names),
+        Node::ForStep => assigned_step(item, body, at, names).or_else(|| constant_end(item, body, at, names)),
         Node::Binary(BinaryOp::Subtract) => continued_line(item, body.spans[at]),
+        Node::Text(_) => format_in_text(item, body.spans[at]),
         _ => None,
     });
     found.collect()
+}
+
+/// Warns of `for i = 1, 10 in`, and of `for i = 1, n in` if nothing changes `n`: what is meant
+/// as the last number is a condition. A condition of 1 alone shows that the loop is endless.
+fn constant_end(item: &Item, body: &Ast, step: usize, names: &Names) -> Option<Diagnostic> {
+    let nodes = &body.nodes;
+    let condition = nodes[..step].iter().rposition(|node| *node == Node::ForCondition)?;
+    let first = nodes[..condition].iter().rposition(|node| matches!(node, Node::ForVariable(_)))? + 1;
+    let Node::ForVariable(variable) = nodes[first - 1] else { return None };
+    let is_constant = |node: &Node| match *node {
+        Node::Number(_) | Node::Unary(_) => true,
+        Node::Binary(op) => op.comparison().is_none(),
+        Node::Variable(name) => name != variable && is_unchanged(name, item, body, names),
+        _ => false,
+    };
+    let is_stepped = !body.spans[step - 1].range().is_empty();
+    let is_endless = nodes[first..condition] == [Node::Number(1.0)] && !is_stepped;
+    if is_endless || first == condition || !nodes[first..condition].iter().all(is_constant) {
+        return None;
+    }
+    let spans = &body.spans[first..condition];
+    let start = spans.iter().map(|span| span.start).min()?;
+    let span = Span { start, end: spans.iter().map(|span| span.end).max()? };
+    let is_downwards = match (nodes[..first - 1].last(), nodes[first]) {
+        _ if is_stepped => nodes[step - 1] == Node::Unary(UnaryOp::Negate),
+        (Some(Node::Number(from)), Node::Number(to)) => *from > to,
+        _ => false,
+    };
+    let (sign, direction) = if is_downwards { ('>', "down") } else { ('<', "up") };
+    let (variable, end) = (names.text(variable), item.source.slice(span));
+    let message = format!("`{end}` is the condition of this `for`, and does not change");
+    let found = warning(ErrorCode::ConstantCondition, item, span, message, "no last number");
+    Some(found.with_help(format!("to count {direction} to {end}, write `{variable} {sign} {end}`")))
+}
+
+/// Returns whether a variable keeps its value while an item runs: a parameter, or a local,
+/// or one of the program if nothing is called that could change it.
+fn is_unchanged(name: Name, item: &Item, body: &Ast, names: &Names) -> bool {
+    let is_parameter = match &item.kind {
+        ItemKind::Definition(prototype, _) => prototype.parameters.iter().any(|each| each.name == name),
+        ItemKind::Variables(_)
+        | ItemKind::Expression(_)
+        | ItemKind::Effect(_)
+        | ItemKind::Extern(_)
+        | ItemKind::Import(_) => false,
+    };
+    let is_local =
+        |node: &Node| matches!(node, Node::Bind(bound) | Node::ForVariable(bound) if *bound == name);
+    let may_change = |node: &Node| match node {
+        Node::Call { callee, .. } => !matches!(
+            &*names.text(*callee),
+            "print" | "write" | "printd" | "putchard" | "fixed" | "sci" | "pad"
+        ),
+        Node::Operator { .. } => true,
+        _ => false,
+    };
+    !body.nodes.contains(&Node::Assign(name))
+        && (is_parameter || body.nodes.iter().any(is_local) || !body.nodes.iter().any(may_change))
+}
+
+/// Warns of the first `%d` in a text.
+fn format_in_text(item: &Item, text: Span) -> Option<Diagnostic> {
+    let token = item.source.slice(text);
+    let (at, length) =
+        token.match_indices('%').find_map(|(at, _)| Some((at, length_of_format(&token[at..])?)))?;
+    let start = text.start + at as u32;
+    let span = Span { start, end: start + length as u32 };
+    let message = format!("`print` writes `{}` as it is", item.source.slice(span));
+    let found = warning(ErrorCode::FormatInText, item, span, message, "not a format");
+    Some(found.with_help("numbers stand between texts: `print(\"x = \", x)`, `print(fixed(x, 2), \" m\")`"))
+}
+
+/// Returns the length of the format, such as `%d` or `%-8.3lf`, with which a text begins.
+fn length_of_format(text: &str) -> Option<usize> {
+    let rest = text.strip_prefix('%')?;
+    let rest = rest.trim_start_matches(|letter: char| letter.is_ascii_digit() || "-+#.".contains(letter));
+    let rest = rest.trim_start_matches(['l', 'h']);
+    let after = rest.strip_prefix(['d', 'i', 'u', 'f', 'e', 'E', 'g', 'G', 'x', 's', 'c'])?;
+    (!after.starts_with(char::is_alphanumeric)).then(|| text.len() - after.len())
 }
 
 /// Warns of `if x = 0 then`, but not of `if ((x = 0)) then`.

@@ -12,7 +12,7 @@ mod failure;
 mod grammar;
 mod phrase;
 
-use super::ast::{Item, ItemKind};
+use super::ast::{Item, ItemKind, Spanned};
 use super::foreign::{self, ForeignSyntax};
 use super::lexer::{self, LONGEST_SOURCE, Pieces};
 use super::lint;
@@ -232,10 +232,51 @@ impl<'t> Parser<'t> {
         self.position == self.tokens.len() && self.builder.open_choice == Some(self.position)
     }
 
-    /// Returns the name that the item read last defines, or was to define.
-    pub fn defines(&self) -> Option<Name> {
-        let head = self.tokens.terminals().get(self.begun..self.begun + 2)?;
-        (head == [Terminal::Def, Terminal::Identifier]).then(|| self.tokens.name(self.begun + 1))
+    /// Returns the names that the item read last, which is refused, was to define or declare,
+    /// here or in another language: `def f(x) …`, `x = 3`, `let x = 3`, `f(x) = …`. That these
+    /// are unknown afterwards is no other mistake.
+    pub fn intended(&self) -> Vec<Spanned> {
+        let rest = self.begun + 1..self.tokens.len();
+        let line = rest.take_while(|at| self.continues_line(*at)).count() + self.begun + 1;
+        let terminals = &self.tokens.terminals()[self.begun..line.max(self.position).min(self.tokens.len())];
+        let name = |at: usize| {
+            let token = self.begun + at;
+            Spanned { name: self.tokens.name(token), span: self.tokens.span(token) }
+        };
+        let names = |terminals: &[Terminal]| {
+            let is_name = |at: &usize| terminals[*at] == Terminal::Identifier;
+            (0..terminals.len()).filter(is_name).map(name).collect()
+        };
+        match terminals {
+            [Terminal::Def, Terminal::Identifier, ..] => vec![name(1)],
+            [Terminal::Var, ..] => names(terminals),
+            [Terminal::Identifier, Terminal::Identifier, rest @ ..]
+                if foreign::begins_construct(self.tokens.text(self.begun)) =>
+            {
+                // `function y = f(x)` defines `f`.
+                let defined = rest.starts_with(&[Terminal::Equals, Terminal::Identifier]).then(|| name(3));
+                std::iter::once(name(1)).chain(defined).collect()
+            }
+            [Terminal::Identifier, ..] if self.is_arrow(self.begun + 1) => vec![name(0)],
+            [Terminal::Identifier, ..] => {
+                let equals = |at: usize| terminals.get(at) == Some(&Terminal::Equals);
+                let end = (0..terminals.len()).find(|at| equals(*at)).unwrap_or(0);
+                let head = &terminals[..end];
+                let is_list = head.contains(&Terminal::Comma) && !head.contains(&Terminal::LeftParenthesis);
+                let is_assigned = |at: &usize| {
+                    let is_target = *at == 0 || equals(at + 1) || is_list && *at < end;
+                    is_target && end > 0 && terminals[*at] == Terminal::Identifier
+                };
+                (0..terminals.len()).filter(is_assigned).map(name).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns whether `<-` is at a token: an assignment in other languages.
+    fn is_arrow(&self, token: usize) -> bool {
+        let here = self.tokens.spans.get(token..token + 2);
+        here.is_some_and(|signs| self.tokens.source().slice(signs[0].to(signs[1])) == "<-")
     }
 
     /// Returns whether the item read last begins on the line on which the one

@@ -22,12 +22,13 @@ enum WordKind {
     Bare,
 }
 
-const WORDS: [(&str, WordKind, &str); 65] = [
+const WORDS: [(&str, WordKind, &str); 84] = [
     ("mod", WordKind::Infix, "the remainder is written `x % y`, or `mod(x, y)`"),
     ("div", WordKind::Infix, "integer division is written `floor(a / b)`"),
     ("and", WordKind::Infix, "and is written `&&`"),
     ("or", WordKind::Infix, "or is written `||`"),
     ("xor", WordKind::Infix, "one of two is written `!a != !b`"),
+    ("is", WordKind::Infix, "to compare, write `==`"),
     ("not", WordKind::Prefix, "not is written `!`"),
     ("elif", WordKind::Infix, ELSE_IF),
     ("elsif", WordKind::Infix, ELSE_IF),
@@ -36,6 +37,8 @@ const WORDS: [(&str, WordKind, &str); 65] = [
     ("const", WordKind::Prefix, VARIABLE),
     ("local", WordKind::Prefix, "to declare a variable: `var x = 3 in …`"),
     ("global", WordKind::Prefix, VARIABLE),
+    ("auto", WordKind::Prefix, VARIABLE),
+    ("static", WordKind::Prefix, VARIABLE),
     ("return", WordKind::Prefix, "the value of the body is the value of the function: `def f(x) x + 1`"),
     ("function", WordKind::Prefix, FUNCTION),
     ("fn", WordKind::Prefix, FUNCTION),
@@ -43,16 +46,23 @@ const WORDS: [(&str, WordKind, &str); 65] = [
     ("fun", WordKind::Prefix, FUNCTION),
     ("define", WordKind::Prefix, FUNCTION),
     ("lambda", WordKind::Prefix, FUNCTION),
+    ("procedure", WordKind::Prefix, FUNCTION),
+    ("sub", WordKind::Prefix, FUNCTION),
     ("print", WordKind::Printing, PRINT),
     ("write", WordKind::Printing, "to print without ending the line, write `write(\"x = \", x)`"),
     ("println", WordKind::Prefix, PRINT),
     ("printf", WordKind::Prefix, PRINT),
     ("echo", WordKind::Prefix, PRINT),
     ("puts", WordKind::Prefix, PRINT),
+    ("disp", WordKind::Prefix, PRINT),
     ("int", WordKind::Type, NO_TYPES),
     ("float", WordKind::Type, NO_TYPES),
     ("double", WordKind::Type, NO_TYPES),
     ("void", WordKind::Type, NO_TYPES),
+    ("long", WordKind::Type, NO_TYPES),
+    ("unsigned", WordKind::Type, NO_TYPES),
+    ("bool", WordKind::Type, NO_TYPES),
+    ("char", WordKind::Type, NO_TYPES),
     ("from", WordKind::Bare, IMPORT),
     ("use", WordKind::Bare, IMPORT),
     ("using", WordKind::Bare, IMPORT),
@@ -65,6 +75,15 @@ const WORDS: [(&str, WordKind, &str); 65] = [
     ("continue", WordKind::Bare, "to leave out a part of the body: `if a then b`"),
     ("switch", WordKind::Bare, "write `if a then b else if c then d else e`"),
     ("case", WordKind::Bare, "write `if a then b else if c then d else e`"),
+    ("until", WordKind::Bare, "write `while x < 10 in …`"),
+    ("assert", WordKind::Bare, "to test, write `if x != 1 then print(\"x = \", x)`"),
+    ("try", WordKind::Bare, NO_EXCEPTIONS),
+    ("throw", WordKind::Bare, NO_EXCEPTIONS),
+    ("raise", WordKind::Bare, NO_EXCEPTIONS),
+    ("class", WordKind::Bare, "there are no types, every value is a number"),
+    ("struct", WordKind::Bare, "there are no types, every value is a number"),
+    ("help", WordKind::Bare, "at the prompt, `?sin` explains `sin`, and `:help` lists the commands"),
+    ("clear", WordKind::Bare, "at the prompt, `:reset` forgets everything, and Ctrl-L clears the screen"),
     ("begin", WordKind::Bare, "to group, write `( … )`; `a : b` evaluates both"),
     ("end", WordKind::Bare, "nothing ends a body: it is one expression, such as `(a : b)`"),
     ("done", WordKind::Bare, "nothing ends a body: it is one expression, such as `(a : b)`"),
@@ -94,26 +113,36 @@ const ELSE_IF: &str = "write `if a then b else if c then d else e`";
 const VARIABLE: &str = "to declare a variable: `var x = 3`";
 const FUNCTION: &str = "a function is written `def f(x) x + 1`";
 const IMPORT: &str = "to use a module, write `import stats`, or `import stats (mean)`";
+const NO_EXCEPTIONS: &str = "there are no exceptions: what has no value is `nan`";
 const NOTHING: &str = "every value is a number, such as `0`";
 
 /// How something is printed.
-const PRINT: &str = "to print, write `print(\"x = \", x)`";
+pub const PRINT: &str = "to print, write `print(\"x = \", x)`";
 
 /// What is written instead of types.
 pub const NO_TYPES: &str = "there are no types, every value is a number: `var x = 3`, `def f(x) x + 1`";
 
 /// Functions that have another name here, or none.
-const FUNCTIONS: [(&str, &str); 25] = [
+const FUNCTIONS: [(&str, &str); 37] = [
     ("int", "did you mean `trunc`?"),
     ("println", PRINT),
     ("printf", PRINT),
     ("echo", PRINT),
     ("puts", PRINT),
     ("display", PRINT),
+    ("disp", PRINT),
+    ("fprintf", PRINT),
     ("fixed", "it stands among the arguments of `print`: `print(fixed(x, 2))`"),
     ("sci", "it stands among the arguments of `print`: `print(sci(x, 2))`"),
     ("pad", "it stands among the arguments of `print`: `print(pad(x, 8))`"),
-    ("input", "did you mean `read`?"),
+    ("input", READ),
+    ("raw_input", READ),
+    ("scanf", READ),
+    ("readline", READ),
+    ("range", "write `for i = 1, i < 10 in …`"),
+    ("linspace", "write `for x = 0, x < 1, 0.1 in …`"),
+    ("float", "leave it out: every value is a number"),
+    ("double", "leave it out: every value is a number"),
     ("rand", "did you mean `random`?"),
     ("srand", "did you mean `seed`?"),
     ("time", "did you mean `clock`, or `now`?"),
@@ -121,6 +150,9 @@ const FUNCTIONS: [(&str, &str); 25] = [
     ("fact", "`tgamma(n + 1)` is the factorial of n"),
     ("gamma", "did you mean `tgamma`?"),
     ("arctan", "did you mean `atan`?"),
+    ("arcsin", "did you mean `asin`?"),
+    ("arccos", "did you mean `acos`?"),
+    ("rem", "did you mean `fmod`, or `x % y`?"),
     ("isnan", "`x != x` is true of nan alone"),
     ("not", "not is written `!`"),
     ("pi", "`pi` is a number, without parentheses"),
@@ -131,6 +163,7 @@ const FUNCTIONS: [(&str, &str); 25] = [
     ("quit", ENDS),
 ];
 
+const READ: &str = "to read a number, write `read()`";
 const ENDS: &str = "a program ends where its source ends";
 
 fn known(word: &str) -> Option<(WordKind, &'static str)> {
@@ -188,7 +221,14 @@ pub fn printed_otherwise(source: &Source, place: Span) -> Option<&'static str> {
     let callee = before[..before.rfind('(')?].trim_end();
     let callee = &callee[callee.trim_end_matches(unicode_ident::is_xid_continue).len()..];
     let prints = matches!(callee, "printd" | "putchard") || function(callee) == Some(PRINT);
-    prints.then_some(PRINT)
+    let reads = function(callee) == Some(READ);
+    if prints { Some(PRINT) } else { reads.then_some(READ) }
+}
+
+/// Returns whether a word is part of a construct of other languages, in which the names around
+/// it mean nothing here.
+pub fn begins_construct(word: &str) -> bool {
+    known(word).is_some_and(|(kind, _)| kind != WordKind::Constant)
 }
 
 /// Returns whether a name is a type in other languages.

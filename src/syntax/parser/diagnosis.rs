@@ -153,7 +153,7 @@ impl SyntaxFailure {
         }
         let in_head_of_for = match builder.ast.nodes.last() {
             Some(Node::ForCondition) => false,
-            Some(Node::ForStep) if expects(Terminal::In) && expects(Terminal::Comma) => true,
+            Some(Node::ForStep) if expects(Terminal::In) => true,
             _ => {
                 before(1) == Some(Terminal::For)
                     || before(2) == Some(Terminal::For) && expects(Terminal::Equals)
@@ -170,6 +170,21 @@ impl SyntaxFailure {
             return Some("inside an expression write `var y = 2 in …`".into());
         }
         let here = tokens.terminals().get(self.at).copied();
+        if here == Some(Terminal::For) && expects(Terminal::RightParenthesis) {
+            return Some(
+                "a loop stands before its body, and its value is 0: `for i = 1, i < 10 in sum += i`".into(),
+            );
+        }
+        if before(1) == Some(Terminal::Operator)
+            && before(2) == Some(Terminal::Operator)
+            && tokens.text(self.at - 1) == "-"
+            && self.ends_decrement(tokens)
+        {
+            return Some("write `x -= 1`".into());
+        }
+        if here == Some(Terminal::Comma) && expects(Terminal::RightParenthesis) {
+            return Some(foreign::advice_on_list(tokens.source(), tokens.span(self.at)).into());
+        }
         if self.separates_parts(tokens) {
             return Some("a comma separates what is printed: `print(\"x = \", x)`".into());
         }
@@ -240,6 +255,15 @@ impl SyntaxFailure {
             && self.expected.contains(Expected::terminal(Terminal::Comma))
     }
 
+    /// Returns whether `x--` precedes the refused token.
+    fn ends_decrement(self, tokens: &Tokens) -> bool {
+        let Some(first) = self.at.checked_sub(3) else { return false };
+        let (name, signs) = (tokens.span(first), tokens.span(first + 1).to(tokens.span(first + 2)));
+        tokens.terminals()[first] == Terminal::Identifier
+            && name.end == signs.start
+            && tokens.source().slice(signs) == "--"
+    }
+
     /// Returns whether the operator before the refused token directly follows an operand.
     fn follows_operand(self, tokens: &Tokens) -> bool {
         let Some(operand) = self.at.checked_sub(2) else { return false };
@@ -283,11 +307,20 @@ fn misplaced_text(tokens: &Tokens, token: usize, is_behind_argument: bool) -> Di
         Diagnostic::error(ErrorCode::MisplacedText, tokens.source(), tokens.span(token), message);
     let text = tokens.text(token);
     let help = match is_behind_argument {
+        true if is_prefixed(tokens, token) => foreign::PRINT.into(),
         true => "a comma separates it from the argument before it".into(),
         false if text.len() <= 40 => format!("write `print({text})`"),
         false => "write `print(\"…\")`".into(),
     };
     diagnostic.with_note("every value is a number").with_help(help)
+}
+
+/// Returns whether a name directly precedes a text, as in `f"…"`.
+fn is_prefixed(tokens: &Tokens, text: usize) -> bool {
+    text.checked_sub(1).is_some_and(|before| {
+        tokens.terminals()[before] == Terminal::Identifier
+            && tokens.span(before).end == tokens.span(text).start
+    })
 }
 
 /// Describes a token in words.
