@@ -149,6 +149,7 @@ impl<'a> Draft<'a> {
                 parser.refuse();
                 let intended = parser.intended().into_iter();
                 self.refused.extend(intended.map(|intended| (intended.name, self.names.text(intended.name))));
+                parser.skip_block();
             }
             if let Ok(
                 sema::CheckedItem::Definition(function, _)

@@ -14,7 +14,8 @@ use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::source::{Source, Span};
 use line::{line_from, line_up_to};
 pub use word::{
-    NO_TYPES, PRINT, begins_construct, function, is_infix, is_type, misplaced, printed_otherwise, word,
+    NO_TYPES, PRINT, begins_construct, ends_block, function, is_infix, is_type, misplaced, printed_otherwise,
+    word,
 };
 
 /// A construct of another language.
@@ -229,7 +230,8 @@ pub fn called_across_lines(source: &Source, place: Span) -> Option<String> {
 
 /// Returns whether the variable at `place` is updated: `x += 1`.
 pub fn is_updated(source: &Source, place: Span) -> bool {
-    let rest = line_from(source.text(), place.end).trim_start();
+    // Not the line: that may be long, with many such variables.
+    let rest = source.text()[place.end as usize..].trim_start_matches([' ', '\t']);
     UPDATES.iter().any(|update| rest.starts_with(update))
 }
 

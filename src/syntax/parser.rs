@@ -23,7 +23,7 @@ use crate::name::{HeldNames, Name, Names};
 use crate::source::{Source, Span};
 use crate::stop::Poll;
 pub use builder::ParseLimits;
-use builder::{Builder, ParserState};
+use builder::{Builder, ItemShape, ParserState};
 use failure::{Expected, SyntaxFailure};
 
 /// What is wrong with one item.
@@ -203,6 +203,44 @@ impl<'t> Parser<'t> {
         };
     }
 
+    /// Skips the lines after a refused item that are indented deeper, and a word such as `end`
+    /// or `else` that follows them: in other languages they belong to it. For sources that are
+    /// there as a whole.
+    pub fn skip_block(&mut self) {
+        let Some(margin) = self.indentation(self.begun) else { return };
+        let line = self.line_end(self.begun);
+        if (self.begun..line).any(|token| self.tokens.text(token) == "{") {
+            return;
+        }
+        let mut has_block = self.position > line;
+        if self.position < self.tokens.len() && self.continues_line(self.position) {
+            self.position = self.line_end(self.position);
+        }
+        while let Some(terminal) = self.tokens.terminals().get(self.position) {
+            let Some(indentation) = self.indentation(self.position) else { return };
+            let is_inside = indentation > margin && !terminal.begins_item();
+            let is_end = has_block
+                && indentation == margin
+                && (*terminal == Terminal::Else || foreign::ends_block(self.tokens.text(self.position)));
+            if !is_inside && !is_end {
+                return;
+            }
+            has_block = true;
+            self.position = self.line_end(self.position);
+        }
+    }
+
+    /// Returns how far a token is from the beginning of its line, if it is the first on it.
+    fn indentation(&self, token: usize) -> Option<usize> {
+        let start = self.tokens.span(token).start as usize;
+        let after = token.checked_sub(1).map_or(0, |before| self.tokens.span(before).end as usize);
+        let gap = &self.tokens.source().text()[after..start];
+        match gap.rfind('\n') {
+            Some(line) => Some(gap.len() - line - 1),
+            None => (token == 0).then_some(gap.len()),
+        }
+    }
+
     /// Continues at the first token that does not begin before `offset`, if that
     /// is further on.
     pub fn skip_to(&mut self, offset: u32) {
@@ -250,12 +288,22 @@ impl<'t> Parser<'t> {
         match terminals {
             [Terminal::Def, Terminal::Identifier, ..] => vec![name(1)],
             [Terminal::Var, ..] => names(terminals),
-            [Terminal::Identifier, Terminal::Identifier, rest @ ..]
+            [Terminal::Identifier, Terminal::Identifier, ..]
                 if foreign::begins_construct(self.tokens.text(self.begun)) =>
             {
-                // `function y = f(x)` defines `f`.
-                let defined = rest.starts_with(&[Terminal::Equals, Terminal::Identifier]).then(|| name(3));
-                std::iter::once(name(1)).chain(defined).collect()
+                let is_word = |at: &usize| {
+                    let is_name = terminals.get(*at) == Some(&Terminal::Identifier);
+                    is_name && foreign::begins_construct(self.tokens.text(self.begun + at))
+                };
+                let words = (0..terminals.len()).take_while(is_word).count();
+                match terminals[words..] {
+                    // `function y = f(x)` defines `f`.
+                    [Terminal::Identifier, Terminal::Equals, Terminal::Identifier, ..] => {
+                        vec![name(words), name(words + 2)]
+                    }
+                    [Terminal::Identifier, ..] => vec![name(words)],
+                    _ => Vec::new(),
+                }
             }
             [Terminal::Identifier, ..] if self.is_arrow(self.begun + 1) => vec![name(0)],
             [Terminal::Identifier, ..] => {
@@ -452,6 +500,7 @@ impl<'t> Parser<'t> {
         // A text that is not closed has swallowed what follows.
         let is_swallowed = diagnostics.iter().any(|lexical| lexical.code == ErrorCode::MalformedText);
         let failure = failure.filter(|_| !is_swallowed);
+        self.explain_assignments(&mut diagnostics, failure.is_some());
         let code = if failure.is_some() { ErrorCode::UnexpectedToken } else { ErrorCode::UnknownOperator };
         if let Some(failure) = failure {
             let has_meaning = self.builder.unknown_operator.is_none();
@@ -475,6 +524,22 @@ impl<'t> Parser<'t> {
         }
         diagnostics.sort_by_key(|diagnostic| diagnostic.labels[0].span.start);
         SyntaxErrors { diagnostics, at_end }
+    }
+
+    /// Reports the operator with which a body begins in place of an `=` after it, in `def f(x):
+    /// y = x + 1`.
+    fn explain_assignments(&self, diagnostics: &mut Vec<Diagnostic>, is_refused: bool) {
+        let Some((token, operands)) = self.builder.unknown_operator else { return };
+        let is_definition = matches!(self.builder.shape, ItemShape::Definition);
+        if is_refused || !is_definition {
+            return;
+        }
+        let before = diagnostics.len();
+        diagnostics.retain(|found| found.code != ErrorCode::BadAssignment);
+        if diagnostics.len() < before {
+            let (source, place) = (self.tokens.source(), self.tokens.span(token));
+            diagnostics.push(foreign::unknown_operator(source, place, operands).0);
+        }
     }
 
     /// Returns the construct of another language in the item read last.

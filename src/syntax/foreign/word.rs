@@ -231,6 +231,12 @@ pub fn begins_construct(word: &str) -> bool {
     known(word).is_some_and(|(kind, _)| kind != WordKind::Constant)
 }
 
+/// Returns whether a word ends a block of lines, or begins the next block of a construct, in
+/// other languages.
+pub fn ends_block(word: &str) -> bool {
+    matches!(word, "end" | "done" | "fi" | "endif" | "elif" | "elseif" | "elsif" | "except" | "finally")
+}
+
 /// Returns whether a name is a type in other languages.
 pub fn is_type(name: &str) -> bool {
     known(name).is_some_and(|(kind, _)| kind == WordKind::Type)
