@@ -35,7 +35,7 @@ pub struct Columns {
 
 impl Columns {
     /// Computes the function in every row, as [`Kernel::apply`] does. What it assigns to
-    /// variables of the context stays assigned, if it ends well.
+    /// variables is forgotten at the end: those of the context stay as they are.
     ///
     /// # Errors
     /// As [`Kernel::apply`]; also if the name is not bound any more, and

@@ -371,7 +371,12 @@ fn what_cannot_be_wide_is_computed_row_by_row_and_says_why() {
     for _ in 0..2 {
         assert_eq!(applied(&total, &columns, 20, 3)[..4], [10.0, 11.0, 13.0, 16.0]);
     }
-    assert_eq!(context.variable("sum").ok(), Some(0.0));
+    let mut columns_of_total = context.columns("total").expect("it is defined");
+    context.set_variable("sum", 5.0).expect("it is declared");
+    let mut output = [0.0; 20];
+    columns_of_total.apply(&mut context, &columns, &mut output, &mut Run::new()).expect("it ends");
+    assert_eq!(output[..4], [5.0, 6.0, 8.0, 11.0]);
+    assert_eq!(context.variable("sum").ok(), Some(5.0));
 }
 
 #[test]
