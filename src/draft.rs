@@ -404,8 +404,7 @@ impl<'a> Draft<'a> {
         if let Some(help) = standard::import_help(called, self.imports()) {
             return diagnostic.with_help(help);
         }
-        let is_host = |text: &str| self.names.get(text).is_some_and(|name| self.hosts().get(name).is_some());
-        if let Some(help) = unqualified::advice(&text, is_host) {
+        if let Some(help) = unqualified::advice(&text, self.names, self.hosts()) {
             return diagnostic.with_help(help);
         }
         if let Some((pattern, given)) = instance_parts(&text) {

@@ -90,9 +90,7 @@ impl Kernel {
         let engine = context.engine().clone();
         let graph = CallGraph::of(function, context);
         let root = graph.root().cloned().unwrap_or_else(|| function.clone());
-        let text = |name| engine.names().text(name);
-        let value = |name: &Name| context.variable(&text(*name));
-        let variables = graph.variables.iter().map(value).collect::<Result<Vec<_>, _>>()?;
+        let variables = values(&graph, context)?;
         let is_pure = !graph.obstacles.iter().any(|obstacle| obstacle.kind.is_impure(context));
         let remarks = obstacles(&graph, context);
         let code = if remarks.is_empty() {
@@ -123,13 +121,24 @@ impl Kernel {
         output: &mut [f64],
         run: &mut Run<'_>,
     ) -> Result<(), RowError> {
+        self.apply_with(&self.0.function.variables, inputs, output, run)
+    }
+
+    /// Computes the function in every row, where variables of the context have these values.
+    fn apply_with(
+        &self,
+        variables: &[f64],
+        inputs: &[Column<'_>],
+        output: &mut [f64],
+        run: &mut Run<'_>,
+    ) -> Result<(), RowError> {
         let KernelInner { code, function } = &*self.0;
         function.check(inputs, output.len(), run)?;
         let _environment = DefaultEnvironment::enter();
         let _watched = run.begin(&function.engine)?;
         match code {
-            KernelCode::Wide(code) => code.apply(function, &function.variables, inputs, output, run),
-            KernelCode::Rows(code, _) => code.apply(function, inputs, output, run),
+            KernelCode::Wide(code) => code.apply(function, variables, inputs, output, run),
+            KernelCode::Rows(code, _) => code.apply(function, variables, inputs, output, run),
         }
     }
 
@@ -252,6 +261,12 @@ impl Kernel {
             })
             && kernel.graph.builtins.iter().all(|(name, _)| context.function(*name).is_none())
     }
+}
+
+/// Returns the values that the variables of a graph have in a context.
+fn values(graph: &CallGraph, context: &Context) -> Result<Vec<f64>, Error> {
+    let value = |name: &Name| context.variable(&context.engine().names().text(*name));
+    graph.variables.iter().map(value).collect()
 }
 
 /// Returns what keeps functions from being compiled to compute many rows at once.

@@ -46,6 +46,14 @@ impl Entry {
             Self::Call | Self::Columns(_) => None,
         }
     }
+
+    /// Returns how it takes columns, if it does.
+    pub fn columns(self) -> Option<ColumnEntry> {
+        match self {
+            Self::Columns(entry) => Some(entry),
+            Self::Call | Self::Loop(_) => None,
+        }
+    }
 }
 
 /// How code takes columns: `i64 (ptr stop, ptr columns, ptr values, ptr output, i64 rows)`.
@@ -62,6 +70,14 @@ pub struct ColumnEntry {
     pub lanes: u32,
     /// The parameters that have the same value in every row, by bit.
     pub every: u64,
+}
+
+impl ColumnEntry {
+    /// Returns whether a parameter has the same value in every row. Those without a bit
+    /// have columns.
+    pub fn is_every(self, parameter: usize) -> bool {
+        parameter < u64::BITS as usize && self.every >> parameter & 1 == 1
+    }
 }
 
 /// An OSR entry: the loop header, and how many operand-stack values are live

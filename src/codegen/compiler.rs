@@ -9,7 +9,7 @@ mod refusal;
 mod types;
 mod wide;
 
-use super::body::{Body, Entry};
+use super::body::Body;
 use super::cost::{is_large, may_loop};
 use super::error::CodegenError;
 use super::options::{CompileOptions, Level, Listing};
@@ -113,22 +113,21 @@ impl Compiler {
         if let Some(size) = sizes.max().filter(|size| *size > self.largest) {
             return Err(CodegenError::TooLarge(size, self.largest));
         }
-        let is_called = |body: &&Body<'_>| !matches!(body.entry, Entry::Columns(_));
-        let is_large = bodies.iter().filter(is_called).any(|body| is_large(body.function));
-        let level = if is_large { Level::O0 } else { options.level };
+        let has_rows = |body: &Body<'_>| body.entry.columns().is_some();
+        let is_slow = bodies.iter().any(|body| !has_rows(body) && is_large(body.function));
+        let level = if is_slow { Level::O0 } else { options.level };
         let options = CompileOptions { level, ..options };
         // The lowest level inlines nothing.
         let inlines = level > Level::O0;
         let lower = |module: &Module<'_>| {
             bodies.iter().try_for_each(|body| {
-                if let Entry::Columns(entry) = body.entry {
+                if let Some(entry) = body.entry.columns() {
                     return wide::body(module, *body, entry, options);
                 }
                 let body = Body { inline: if inlines { body.inline } else { &[] }, ..*body };
                 lower::body(module, body, names, options)
             })
         };
-        let has_rows = |body: &Body<'_>| matches!(body.entry, Entry::Columns(_));
         let loops = bodies.iter().any(|body| has_rows(body) || may_loop(body.function, body.inline));
         self.make_for(options.processor);
         self.compile(level, loops, lower, listing)

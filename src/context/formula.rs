@@ -1,6 +1,7 @@
 //! Formulas: expressions with parameters, compiled once and run many times.
 
 use super::Context;
+use super::limit::Limit;
 use crate::backend::FormulaCode;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
@@ -83,21 +84,36 @@ impl Context {
     /// with the name that errors show.
     pub(crate) fn formula_of(&mut self, source: &Source, parameters: &[&str]) -> Result<Formula, Error> {
         let _environment = DefaultEnvironment::enter();
-        self.suggestions.refill();
         // It holds until the formula is compiled.
-        let limit = self.limit()?;
-        let function = self.read_formula(source, parameters);
-        let function = self.begin_item(limit.as_ref()).and(function)?;
+        let (function, _limit) = self.limited_formula(source, parameters)?;
         self.backend.admit(&self.engine, &function)?;
         let code = self.backend.formula(&function).map_err(|failure| self.failed(&failure))?;
         Ok(Formula { engine: self.engine.clone(), code: Arc::new(code), arity: function.arity() })
     }
 
-    pub(super) fn read_formula(
-        &self,
+    /// Returns the function of an expression with parameters.
+    pub(crate) fn formula_function(
+        &mut self,
         source: &Source,
         parameters: &[&str],
     ) -> Result<Arc<CheckedFunction>, Error> {
+        self.limited_formula(source, parameters).map(|(function, _)| function)
+    }
+
+    /// Returns the function of an expression with parameters, and the limit in force.
+    fn limited_formula(
+        &mut self,
+        source: &Source,
+        parameters: &[&str],
+    ) -> Result<(Arc<CheckedFunction>, Option<Limit>), Error> {
+        self.suggestions.refill();
+        let limit = self.limit()?;
+        let function = self.read_formula(source, parameters);
+        let function = self.begin_item(limit.as_ref()).and(function)?;
+        Ok((function, limit))
+    }
+
+    fn read_formula(&self, source: &Source, parameters: &[&str]) -> Result<Arc<CheckedFunction>, Error> {
         let item = self.only_item(source)?;
         let held = parameters.iter().map(|text| self.name(text)).collect::<Result<Vec<_>, _>>()?;
         self.check_parameters(parameters)?;

@@ -6,7 +6,6 @@ use crate::error::Error;
 use crate::name::{HeldName, Name};
 use crate::sema::Extern;
 use crate::sema::checked::CheckedFunction;
-use crate::source::Source;
 use crate::stop::StopHandle;
 use std::sync::Arc;
 
@@ -41,18 +40,6 @@ impl Context {
         let name = self.name_of(text).ok_or_else(missing)?;
         let function = self.world.function(name).ok_or_else(missing)?;
         Ok((function.clone(), self.engine.names().text(name)))
-    }
-
-    /// Returns the function of an expression with parameters.
-    pub(crate) fn formula_function(
-        &mut self,
-        source: &Source,
-        parameters: &[&str],
-    ) -> Result<Arc<CheckedFunction>, Error> {
-        self.suggestions.refill();
-        let limit = self.limit()?;
-        let function = self.read_formula(source, parameters);
-        self.begin_item(limit.as_ref()).and(function)
     }
 
     /// Returns a handle with which any thread can stop what runs here.

@@ -4,6 +4,7 @@ use super::{CallGroup, Failure, RunFailure};
 use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Diagnostic, ErrorCode, Label};
 use crate::host::HostFunctions;
+use crate::host::decimal::grouped;
 use crate::module::standard;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION, Made};
@@ -195,8 +196,7 @@ impl FailureReport<'_> {
         if let Some(help) = standard::import_help(&text, self.world.imports()) {
             return diagnostic.with_help(help);
         }
-        let is_host = |text: &str| self.names.get(text).is_some_and(|name| self.hosts.get(name).is_some());
-        if let Some(help) = unqualified::advice(&text, is_host) {
+        if let Some(help) = unqualified::advice(&text, self.names, self.hosts) {
             return diagnostic.with_help(help);
         }
         if self.suggestions.is_empty() {
@@ -312,19 +312,6 @@ fn defined_after(name: &str, call: &Label) -> Option<usize> {
 
 /// How many parameters a trace names.
 const SHOWN_PARAMETERS: usize = 8;
-
-/// Returns a number with its thousands grouped: `48,211`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
 
 /// Returns a diagnostic without a place.
 fn nowhere(code: ErrorCode, message: String) -> Diagnostic {

@@ -69,6 +69,11 @@ impl ColumnCode {
         made.map(code)
     }
 
+    /// Returns how it takes columns.
+    pub fn entry(&self) -> ColumnEntry {
+        self.entry
+    }
+
     /// Returns how many rows are computed at once.
     pub fn lanes(&self) -> usize {
         self.entry.lanes as usize
@@ -82,11 +87,13 @@ impl ColumnCode {
     #[allow(unsafe_code)]
     pub fn run(&self, stop: &AtomicU64, columns: &[&[f64]], values: &[f64], output: &mut [f64]) -> usize {
         let rows = output.len();
-        let is_every = |index: usize| index < 64 && self.entry.every >> index & 1 == 1;
         let fits = columns.len() == self.parameters
             && values.len() == self.values
             && rows.is_multiple_of(self.lanes())
-            && columns.iter().enumerate().all(|(index, column)| is_every(index) || column.len() >= rows);
+            && columns
+                .iter()
+                .enumerate()
+                .all(|(index, column)| self.entry.is_every(index) || column.len() >= rows);
         if !fits {
             return 0;
         }

@@ -1,12 +1,10 @@
 //! Columns through a name: what it means at each call.
 
 use super::run::Run;
-use super::{Column, Kernel, KernelCode, RowError};
+use super::{Column, Kernel, RowError, values};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::float_environment::DefaultEnvironment;
-use crate::name::Name;
 
 /// A function over columns by its name: each call computes what the name, and all names that
 /// it uses, mean then, with the values that variables of the context have then. During a
@@ -51,17 +49,7 @@ impl Columns {
             return Err(Error::OtherEngine.into());
         }
         let kernel = self.kernel(context)?;
-        let KernelCode::Wide(code) = &kernel.0.code else {
-            return kernel.apply(inputs, output, run);
-        };
-        let function = &kernel.0.function;
-        function.check(inputs, output.len(), run)?;
-        let names = context.engine().names();
-        let value = |name: &Name| context.variable(&names.text(*name));
-        let variables = function.graph.variables.iter().map(value).collect::<Result<Vec<_>, _>>()?;
-        let _environment = DefaultEnvironment::enter();
-        let _watched = run.begin(&function.engine)?;
-        code.apply(function, &variables, inputs, output, run)
+        kernel.apply_with(&values(&kernel.0.function.graph, context)?, inputs, output, run)
     }
 
     /// Returns the kernel of what the name means now.

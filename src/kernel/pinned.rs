@@ -3,14 +3,17 @@
 use super::blocks::BlockEnd;
 use super::column::{Column, RowError};
 use super::run::Run;
-use crate::diagnostic::{Diagnostic, ErrorCode};
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::suggest::Budget;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::Failure;
+use crate::failure::report::FailureReport;
 use crate::name::HeldName;
 use crate::sema::call_graph::CallGraph;
 use crate::sema::checked::CheckedFunction;
 use crate::stop::StopRequest;
+use crate::world::World;
 use std::sync::Arc;
 
 /// A function with all that it calls, and the values of the variables that they use.
@@ -52,20 +55,17 @@ impl PinnedFunction {
         RowError { row: Some(row), error }
     }
 
+    /// Returns the error of a run that was stopped.
     pub(super) fn stopped(&self, request: StopRequest) -> Error {
-        let (code, message) = match request {
-            StopRequest::Interrupt => (ErrorCode::Interrupted, "interrupted"),
-            StopRequest::Deadline => (ErrorCode::DeadlineExceeded, "the run took longer than allowed"),
-        };
+        let Diagnostic { code, message, .. } = self.diagnose(&request.into());
         let diagnostic = Diagnostic::error(code, &self.root.source, self.root.name_span, message);
         Error::of_run(diagnostic.with_note("it was computed in every row"))
     }
 
-    /// Returns the error of a kernel that could not be compiled.
-    pub(super) fn compile_error(&self, failure: &Failure) -> Error {
-        match failure {
-            Failure::Compile { message, .. } => Error::NoCompiler(message.clone()),
-            failure => Error::NoCompiler(format!("{failure:?}")),
-        }
+    /// Returns the diagnostic for a failure that has to do with no name of a program.
+    pub(super) fn diagnose(&self, failure: &Failure) -> Diagnostic {
+        let (world, suggestions) = (World::new(self.engine.operators().clone()), Budget::default());
+        let (names, hosts) = (self.engine.names(), self.engine.hosts());
+        FailureReport { names, hosts, world: &world, suggestions: &suggestions }.diagnose(failure)
     }
 }

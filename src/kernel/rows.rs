@@ -29,29 +29,32 @@ impl RowCode {
         Self { declared, contexts: Mutex::default() }
     }
 
-    /// Returns a context whose variables have the values of the kernel.
-    fn context(&self, kernel: &PinnedFunction) -> Result<RowContext, Error> {
+    /// Returns a context whose variables have these values.
+    fn context(&self, kernel: &PinnedFunction, variables: &[f64]) -> Result<RowContext, Error> {
         let free = self.contexts.lock().pop();
         let mut context = match free {
             Some(context) => context,
             None => {
-                let (functions, variables) = (&kernel.graph.functions, &kernel.graph.variables);
-                let context = Context::of_functions(&kernel.engine, functions, &self.declared, variables)?;
+                let PinnedFunction { graph, engine, .. } = kernel;
+                let context =
+                    Context::of_functions(engine, &graph.functions, &self.declared, &graph.variables)?;
                 let (_, handle) = context.handle(&kernel.name, kernel.root.arity())?;
                 RowContext { context, handle }
             }
         };
         let names = kernel.engine.names();
-        for (name, value) in kernel.graph.variables.iter().zip(&kernel.variables) {
+        for (name, value) in kernel.graph.variables.iter().zip(variables) {
             context.context.set_variable(&names.text(*name), *value)?;
         }
         Ok(context)
     }
 
-    /// Computes all rows; in their order and on one thread if that may make a difference.
+    /// Computes all rows, where variables of the context have these values at first; in their
+    /// order and on one thread if that may make a difference.
     pub(super) fn apply(
         &self,
         kernel: &PinnedFunction,
+        variables: &[f64],
         inputs: &[Column<'_>],
         output: &mut [f64],
         run: &mut Run<'_>,
@@ -61,7 +64,7 @@ impl RowCode {
         }
         let threads = if kernel.is_pure { run.threads.max(1) } else { 1 };
         let threads = threads.min(output.len().div_ceil(blocks::BLOCK));
-        let made = (0..threads).map(|_| self.context(kernel)).collect::<Result<Vec<_>, _>>()?;
+        let made = (0..threads).map(|_| self.context(kernel, variables)).collect::<Result<Vec<_>, _>>()?;
         let state = run.state().clone();
         made.iter().for_each(|row| state.add(&row.context.stopper()));
         let free = Mutex::new(made);

@@ -7,6 +7,7 @@ use super::remark::Remark;
 use super::run::{Run, RunState};
 use crate::budget::ContextBudget;
 use crate::engine::Engine;
+use crate::error::Error;
 use crate::failure::Failure;
 use crate::jit::ColumnCode;
 use crate::process::SteadyCell;
@@ -19,14 +20,11 @@ use std::sync::Arc;
 /// Code for each set of parameters that are the same in every row. Made when it is met.
 pub(super) struct WideCode {
     budget: Arc<ContextBudget>,
-    first: SteadyCell<Variant>,
+    first: SteadyCell<Arc<ColumnCode>>,
     /// All but the first.
-    others: Mutex<Vec<Variant>>,
+    others: Mutex<Vec<Arc<ColumnCode>>>,
     lanes: Option<u32>,
 }
-
-/// Code, and the parameters that are the same in every row, by bit.
-type Variant = (u64, Arc<ColumnCode>);
 
 /// The number of variants that are kept: what is asked for beyond has a column of equal
 /// values in place of a single one.
@@ -43,16 +41,17 @@ impl WideCode {
     }
 
     /// Returns the code for these parameters that are the same in every row, or of them all
-    /// as columns if there are too many variants; with the set that it is for.
+    /// as columns if there are too many variants.
     fn variant(
         &self,
         kernel: &PinnedFunction,
         every: u64,
         run: &Run<'_>,
-    ) -> Result<(u64, Arc<ColumnCode>), Failure> {
+    ) -> Result<Arc<ColumnCode>, Failure> {
+        let is_for = |code: &&Arc<ColumnCode>, set| code.entry().every == set;
         let mut wanted = every;
         if let Some(first) = self.first.get() {
-            if first.0 == every {
+            if is_for(&first, every) {
                 return Ok(first.clone());
             }
             let others = self.others.lock();
@@ -60,15 +59,15 @@ impl WideCode {
                 wanted = 0;
             }
             let mut all = others.iter().chain([first]);
-            let found = all.clone().find(|(set, _)| *set == every);
-            if let Some(found) = found.or_else(|| all.find(|(set, _)| *set == wanted)) {
+            let found = all.clone().find(|code| is_for(code, every));
+            if let Some(found) = found.or_else(|| all.find(|code| is_for(code, wanted))) {
                 return Ok(found.clone());
             }
         }
         let jit = kernel.engine.jit().map_err(|error| Failure::System(error.to_string()))?;
         let code = ColumnCode::of(jit, &kernel.graph, wanted, self.lanes, &self.budget, &run.stopper())?;
-        let code = (wanted, Arc::new(code));
-        if self.first.get_or_make(|| code.clone()).0 != wanted {
+        let code = Arc::new(code);
+        if !is_for(&self.first.get_or_make(|| code.clone()), wanted) {
             self.others.lock().push(code.clone());
         }
         Ok(code)
@@ -86,12 +85,12 @@ impl WideCode {
         if output.is_empty() {
             return Ok(());
         }
-        let (every, code) =
-            self.variant(kernel, same_in_every_row(inputs), run).map_err(|failure| match failure {
-                Failure::Interrupted => kernel.error(0, BlockEnd::Stopped(StopRequest::Interrupt)),
-                Failure::DeadlineExceeded => kernel.error(0, BlockEnd::Stopped(StopRequest::Deadline)),
-                failure => RowError::from(kernel.compile_error(&failure)),
-            })?;
+        let code = self.variant(kernel, same_in_every_row(inputs), run);
+        let code = code.map_err(|failure| match failure {
+            Failure::Interrupted => kernel.error(0, BlockEnd::Stopped(StopRequest::Interrupt)),
+            Failure::DeadlineExceeded => kernel.error(0, BlockEnd::Stopped(StopRequest::Deadline)),
+            failure => RowError::from(Error::of_run(kernel.diagnose(&failure))),
+        })?;
         let rows = output.len().min(blocks::BLOCK).next_multiple_of(code.lanes());
         let value = |input: &Column<'_>| match input {
             Column::Every(value) => *value,
@@ -100,13 +99,16 @@ impl WideCode {
         let mut values: Vec<f64> = inputs.iter().map(value).collect();
         values.extend(variables);
         // What the code reads as a column, though it is the same in every row.
-        let filled = |(index, input): (usize, &Column<'_>)| match input {
-            Column::Every(value) if index >= 64 || every >> index & 1 == 0 => vec![*value; rows],
-            Column::Every(_) | Column::Values(_) => Vec::new(),
+        let filling = |(index, input): (usize, &Column<'_>)| match input {
+            Column::Every(value) if !code.entry().is_every(index) => Some(*value),
+            Column::Every(_) | Column::Values(_) => None,
         };
-        let is_filled = inputs.len() > 64 || same_in_every_row(inputs) & !every != 0;
-        let filled: Vec<Vec<f64>> =
-            if is_filled { inputs.iter().enumerate().map(filled).collect() } else { Vec::new() };
+        let mut fillings = inputs.iter().enumerate().map(filling);
+        let filled: Vec<Vec<f64>> = if fillings.clone().any(|value| value.is_some()) {
+            fillings.by_ref().map(|value| value.map_or_else(Vec::new, |value| vec![value; rows])).collect()
+        } else {
+            Vec::new()
+        };
         let plan = Plan { threads: run.threads, has_large_frames: kernel.graph.size > LARGE_FRAME };
         let worker = || WideWorker {
             code: &code,
@@ -127,7 +129,7 @@ impl WideCode {
 
     /// Returns how it is run.
     pub(super) fn explain(&self, graph: &CallGraph) -> Vec<Remark> {
-        let made = self.first.get().map(|(_, code)| code.lanes());
+        let made = self.first.get().map(|code| code.lanes());
         let how = match made {
             Some(lanes) => format!("{lanes} rows at once"),
             None => "many rows at once".to_owned(),
@@ -147,9 +149,9 @@ impl WideCode {
     }
 }
 
-/// Returns the first 64 inputs that are the same in every row, by bit.
+/// Returns the inputs that are the same in every row, by bit, of those that have one.
 fn same_in_every_row(inputs: &[Column<'_>]) -> u64 {
-    inputs.iter().take(64).enumerate().fold(0, |set, (index, input)| match input {
+    inputs.iter().take(u64::BITS as usize).enumerate().fold(0, |set, (index, input)| match input {
         Column::Every(_) => set | 1 << index,
         Column::Values(_) => set,
     })

@@ -3,7 +3,7 @@
 
 use super::checked::{Callee, CheckedFunction, CheckedNode, variables_of};
 use super::environment::{Environment, SourcePlace};
-use crate::host::{Builtin, Callable};
+use crate::host::Builtin;
 use crate::name::Name;
 use crate::source::Span;
 use rustc_hash::FxHashMap;
@@ -163,9 +163,7 @@ impl GraphCollector<'_> {
             return None;
         }
         let kind = match hosts.get(name) {
-            Some(host) if host.arity == arity => match host.callable {
-                Callable::Native(_) | Callable::Closure(_) => ObstacleKind::HostCall(name),
-            },
+            Some(host) if host.arity == arity => ObstacleKind::HostCall(name),
             Some(_) => ObstacleKind::FailingCall(name),
             None if hosts.foreign(name).is_some() => ObstacleKind::ForeignCall(name),
             None => ObstacleKind::FailingCall(name),

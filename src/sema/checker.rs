@@ -73,8 +73,7 @@ impl<'a> Checker<'a> {
             Err(mistake) => {
                 let mut diagnostic = mistake.at(self.source, span);
                 let (names, hosts) = (self.environment.names(), self.environment.hosts());
-                let is_host = |text: &str| names.get(text).is_some_and(|name| hosts.get(name).is_some());
-                if let Some(help) = unqualified::advice(self.source.slice(span), is_host) {
+                if let Some(help) = unqualified::advice(self.source.slice(span), names, hosts) {
                     diagnostic.help = Some(help);
                 }
                 self.diagnostics.push(diagnostic);

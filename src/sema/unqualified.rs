@@ -1,10 +1,12 @@
 //! Names behind a module that need none, as in `math.sqrt(2)`.
 
 use super::constant::constant;
+use crate::host::HostFunctions;
+use crate::name::Names;
 use crate::syntax::foreign;
 
 /// Returns the advice for an unknown qualified name whose last part is known without a module.
-pub fn advice(name: &str, is_host_function: impl Fn(&str) -> bool) -> Option<String> {
+pub fn advice(name: &str, names: &Names, hosts: &HostFunctions) -> Option<String> {
     if name == "console.log" {
         return Some(foreign::PRINT.into());
     }
@@ -12,5 +14,6 @@ pub fn advice(name: &str, is_host_function: impl Fn(&str) -> bool) -> Option<Str
     if constant(own).is_some() {
         return Some(format!("`{own}` needs no module"));
     }
-    is_host_function(own).then(|| format!("`{own}` needs no module: `{own}(…)`"))
+    hosts.get(names.get(own)?)?;
+    Some(format!("`{own}` needs no module: `{own}(…)`"))
 }

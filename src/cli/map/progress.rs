@@ -1,5 +1,6 @@
 //! How many rows are done, on a terminal.
 
+use crate::host::decimal::grouped;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -38,7 +39,7 @@ impl ProgressLine {
         #[expect(clippy::cast_precision_loss, reason = "it is for people")]
         let rate = self.rows as f64 / self.started.elapsed().as_secs_f64();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is for people")]
-        let line = format!("{} rows, {} a second", grouped(self.rows), grouped(rate as usize));
+        let line = format!("{} rows, {} a second", grouped(self.rows as u64), grouped(rate as u64));
         let blanks = self.width.saturating_sub(line.len());
         let _ = write!(io::stderr(), "\r{line}{:blanks$}", "");
         (self.width, self.drawn) = (line.len(), Instant::now());
@@ -49,31 +50,6 @@ impl Drop for ProgressLine {
     fn drop(&mut self) {
         if self.width > 0 {
             let _ = write!(io::stderr(), "\r{:width$}\r", "", width = self.width);
-        }
-    }
-}
-
-/// Returns a count with a comma after each thousand.
-fn grouped(count: usize) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::grouped;
-
-    #[test]
-    fn thousands_are_grouped() {
-        for (count, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(grouped(count), text);
         }
     }
 }

@@ -1,12 +1,18 @@
-//! Calls of the functions of the library.
+//! What both lowerings know of functions and operators: calls of the library, intrinsics of
+//! LLVM, and how comparisons compare.
 
 use super::refusal::Result;
 use super::types::{Types, result};
+use crate::codegen::error::CodegenError;
 use crate::host::{PURE_FUNCTION, PureFunction};
+use crate::syntax::operator::BinaryOp;
+use inkwell::FloatPredicate;
 use inkwell::attributes::AttributeLoc;
 use inkwell::builder::Builder;
+use inkwell::intrinsics::Intrinsic;
 use inkwell::module::Module;
-use inkwell::values::{BasicMetadataValueEnum, FloatValue};
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicMetadataValueEnum, FloatValue, FunctionValue};
 
 /// Calls a pure function; of constants, its result is one.
 pub(super) fn pure_call<'c>(
@@ -21,9 +27,21 @@ pub(super) fn pure_call<'c>(
     if let Some(value) = constants.and_then(|constants| function.call(&constants)) {
         return Ok(types.double.const_float(value));
     }
-    let symbol = format!("{PURE_FUNCTION}{}", function.text());
-    let declared = module.get_function(&symbol).unwrap_or_else(|| {
-        let parameters = vec![types.double.into(); arguments.len()];
+    let declared = pure_function(module, types, function.text(), arguments.len());
+    let arguments: Vec<BasicMetadataValueEnum<'c>> = arguments.iter().map(|one| (*one).into()).collect();
+    result(builder.build_call(declared, &arguments, "")?)
+}
+
+/// Returns the declaration of a pure function of doubles, the same at each call in a module.
+pub(super) fn pure_function<'c>(
+    module: &Module<'c>,
+    types: &Types<'c>,
+    name: &str,
+    arity: usize,
+) -> FunctionValue<'c> {
+    let symbol = format!("{PURE_FUNCTION}{name}");
+    module.get_function(&symbol).unwrap_or_else(|| {
+        let parameters = vec![types.double.into(); arity];
         let declared = module.add_function(&symbol, types.double.fn_type(&parameters, false), None);
         // It touches no memory and always returns, so equal calls may be merged, and made
         // where their results may not be needed.
@@ -31,7 +49,36 @@ pub(super) fn pure_call<'c>(
             declared.add_attribute(AttributeLoc::Function, types.attribute(name));
         }
         declared
-    });
-    let arguments: Vec<BasicMetadataValueEnum<'c>> = arguments.iter().map(|one| (*one).into()).collect();
-    result(builder.build_call(declared, &arguments, "")?)
+    })
+}
+
+/// Returns an intrinsic of LLVM.
+pub(super) fn intrinsic<'c>(
+    module: &Module<'c>,
+    name: &str,
+    overloads: &[BasicTypeEnum<'c>],
+) -> Result<FunctionValue<'c>> {
+    Intrinsic::find(name)
+        .and_then(|found| found.get_declaration(module, overloads))
+        .ok_or_else(|| CodegenError::Internal(format!("this LLVM has no {name}")))
+}
+
+/// Returns how an operator compares; `None` if it does not.
+pub(super) fn predicate(op: BinaryOp) -> Option<FloatPredicate> {
+    match op {
+        BinaryOp::Equal => Some(FloatPredicate::OEQ),
+        BinaryOp::NotEqual => Some(FloatPredicate::UNE),
+        BinaryOp::Less => Some(FloatPredicate::OLT),
+        BinaryOp::Greater => Some(FloatPredicate::OGT),
+        BinaryOp::LessEqual => Some(FloatPredicate::OLE),
+        BinaryOp::GreaterEqual => Some(FloatPredicate::OGE),
+        BinaryOp::Add
+        | BinaryOp::Subtract
+        | BinaryOp::Multiply
+        | BinaryOp::Divide
+        | BinaryOp::Remainder
+        | BinaryOp::Power
+        | BinaryOp::And
+        | BinaryOp::Or => None,
+    }
 }

@@ -20,6 +20,7 @@ mod mathematics;
 mod truth;
 mod value;
 
+use super::library::intrinsic;
 use super::refusal::{Result, missing};
 use super::types::Types;
 use crate::codegen::body::{Body, ColumnEntry};
@@ -32,7 +33,6 @@ use construct::{Marks, WideConstruct, is_heavy};
 use inkwell::attributes::AttributeLoc;
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
-use inkwell::intrinsics::Intrinsic as LlvmIntrinsic;
 use inkwell::module::Module;
 use inkwell::types::{BasicTypeEnum, VectorType};
 use inkwell::values::{
@@ -61,6 +61,12 @@ struct RowLoop<'c> {
     row: PhiValue<'c>,
     output: PointerValue<'c>,
     arguments: Vec<Wide<'c>>,
+}
+
+/// Where an argument comes from.
+enum ArgumentSource<'c> {
+    Every(FloatValue<'c>),
+    Column(PointerValue<'c>),
 }
 
 /// A function that is being lowered.
@@ -175,7 +181,6 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             return Err(missing());
         };
         let arity = body.function.arity();
-        let is_every = |index: u32| index < u64::BITS && entry.every >> index & 1 == 1;
         // What is the same in every row is loaded once.
         let value_at = |lowering: &Self, index: u64| -> Result<FloatValue<'c>> {
             let place =
@@ -184,12 +189,13 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         };
         let mut sources = Vec::with_capacity(arity as usize);
         for index in 0..arity {
-            sources.push(if is_every(index) {
-                Err(value_at(self, u64::from(index))?)
+            sources.push(if entry.is_every(index as usize) {
+                ArgumentSource::Every(value_at(self, u64::from(index))?)
             } else {
                 let index = i64.const_int(u64::from(index), false);
                 let place = self.element(self.types.pointer.into(), columns, index)?;
-                Ok(self.builder.build_load(self.types.pointer, place, "")?.into_pointer_value())
+                let column = self.builder.build_load(self.types.pointer, place, "")?;
+                ArgumentSource::Column(column.into_pointer_value())
             });
         }
         let functions = body.inline.iter().map(|inlined| &**inlined).chain([body.function]);
@@ -215,8 +221,8 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         let mut arguments = Vec::with_capacity(arity as usize);
         for source in sources {
             arguments.push(match source {
-                Err(value) => Wide::Every(value),
-                Ok(column) => {
+                ArgumentSource::Every(value) => Wide::Every(value),
+                ArgumentSource::Column(column) => {
                     let place = self.element(self.types.double.into(), column, self.row)?;
                     Wide::Each(self.load(place)?)
                 }
@@ -465,9 +471,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
 
     /// Returns an intrinsic of LLVM.
     fn declare(&self, name: &str, overloads: &[BasicTypeEnum<'c>]) -> Result<FunctionValue<'c>> {
-        LlvmIntrinsic::find(name)
-            .and_then(|found| found.get_declaration(self.module, overloads))
-            .ok_or_else(missing)
+        intrinsic(self.module, name, overloads)
     }
 
     fn block(&self, name: &str) -> BasicBlock<'c> {

@@ -5,11 +5,9 @@ use super::IrLowering;
 use crate::codegen::compiler::library;
 use crate::codegen::compiler::refusal::{Result, missing};
 use crate::codegen::compiler::types::result;
-use crate::codegen::error::CodegenError;
 use crate::host::{Builtin, Intrinsic, PureFunction};
 use crate::syntax::operator::BinaryOp;
 use inkwell::FloatPredicate;
-use inkwell::intrinsics::Intrinsic as LlvmIntrinsic;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicMetadataValueEnum, FloatValue, FunctionValue};
 
@@ -68,9 +66,7 @@ impl<'c> IrLowering<'_, 'c> {
 
     /// Returns an intrinsic of LLVM.
     pub(super) fn declare(&self, name: &str, overloads: &[BasicTypeEnum<'c>]) -> Result<FunctionValue<'c>> {
-        LlvmIntrinsic::find(name)
-            .and_then(|found| found.get_declaration(self.module, overloads))
-            .ok_or_else(|| CodegenError::Internal(format!("this LLVM has no {name}")))
+        library::intrinsic(self.module, name, overloads)
     }
 
     /// Calls a pure function; of constants, its result is one.

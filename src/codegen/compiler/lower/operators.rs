@@ -2,6 +2,7 @@
 //! numbers.
 
 use super::IrLowering;
+use crate::codegen::compiler::library::predicate;
 use crate::codegen::compiler::refusal::{Result, missing};
 use crate::host::PureFunction;
 use crate::host::power::ExactPower;
@@ -50,24 +51,18 @@ impl<'c> IrLowering<'_, 'c> {
     pub(super) fn binary(&mut self, op: BinaryOp) -> Result<()> {
         let right = self.pop()?;
         let left = self.pop()?;
-        let mut compare = |predicate| {
-            let truth = self.builder.build_float_compare(predicate, left, right, "")?;
-            self.number(truth)
-        };
-        let value = match op {
-            BinaryOp::Equal => compare(FloatPredicate::OEQ)?,
-            BinaryOp::NotEqual => compare(FloatPredicate::UNE)?,
-            BinaryOp::Less => compare(FloatPredicate::OLT)?,
-            BinaryOp::Greater => compare(FloatPredicate::OGT)?,
-            BinaryOp::LessEqual => compare(FloatPredicate::OLE)?,
-            BinaryOp::GreaterEqual => compare(FloatPredicate::OGE)?,
-            BinaryOp::Add => self.builder.build_float_add(left, right, "")?,
-            BinaryOp::Subtract => self.builder.build_float_sub(left, right, "")?,
-            BinaryOp::Multiply => self.builder.build_float_mul(left, right, "")?,
-            BinaryOp::Divide => self.builder.build_float_div(left, right, "")?,
-            BinaryOp::Remainder => self.builder.build_float_rem(left, right, "")?,
-            BinaryOp::Power => self.power(left, right)?,
-            BinaryOp::And | BinaryOp::Or => return Err(missing()),
+        let value = match (predicate(op), op) {
+            (Some(predicate), _) => {
+                let truth = self.builder.build_float_compare(predicate, left, right, "")?;
+                self.number(truth)?
+            }
+            (None, BinaryOp::Add) => self.builder.build_float_add(left, right, "")?,
+            (None, BinaryOp::Subtract) => self.builder.build_float_sub(left, right, "")?,
+            (None, BinaryOp::Multiply) => self.builder.build_float_mul(left, right, "")?,
+            (None, BinaryOp::Divide) => self.builder.build_float_div(left, right, "")?,
+            (None, BinaryOp::Remainder) => self.builder.build_float_rem(left, right, "")?,
+            (None, BinaryOp::Power) => self.power(left, right)?,
+            (None, _) => return Err(missing()),
         };
         self.values.push(value);
         Ok(())

@@ -2,6 +2,7 @@
 
 use super::WideLowering;
 use super::value::{Wide, WideTruth};
+use crate::codegen::compiler::library::predicate;
 use crate::codegen::compiler::refusal::{Result, missing};
 use crate::host::PureFunction;
 use crate::host::power::ExactPower;
@@ -33,23 +34,7 @@ impl<'c> WideLowering<'_, 'c> {
     pub(super) fn binary(&mut self, op: BinaryOp) -> Result<()> {
         let right = self.pop()?;
         let left = self.pop()?;
-        let predicate = match op {
-            BinaryOp::Equal => Some(FloatPredicate::OEQ),
-            BinaryOp::NotEqual => Some(FloatPredicate::UNE),
-            BinaryOp::Less => Some(FloatPredicate::OLT),
-            BinaryOp::Greater => Some(FloatPredicate::OGT),
-            BinaryOp::LessEqual => Some(FloatPredicate::OLE),
-            BinaryOp::GreaterEqual => Some(FloatPredicate::OGE),
-            BinaryOp::Add
-            | BinaryOp::Subtract
-            | BinaryOp::Multiply
-            | BinaryOp::Divide
-            | BinaryOp::Remainder
-            | BinaryOp::Power
-            | BinaryOp::And
-            | BinaryOp::Or => None,
-        };
-        let value = match (predicate, op) {
+        let value = match (predicate(op), op) {
             (Some(predicate), _) => self.number(self.compare(predicate, left, right)?)?,
             (None, BinaryOp::Remainder) => self.remainder(left, right)?,
             (None, BinaryOp::Power) => self.power(left, right)?,

@@ -2,11 +2,11 @@
 
 use super::WideLowering;
 use super::value::{Wide, WideTruth};
-use crate::codegen::compiler::library::pure_call;
+use crate::codegen::compiler::library::{pure_call, pure_function};
 use crate::codegen::compiler::refusal::{Result, missing};
 use crate::codegen::compiler::types::result;
 use crate::host::lanes::{self, MAP};
-use crate::host::{Builtin, Intrinsic, PURE_FUNCTION, PureFunction};
+use crate::host::{Builtin, Intrinsic, PureFunction};
 use crate::syntax::operator::BinaryOp;
 use inkwell::FloatPredicate;
 use inkwell::types::BasicType;
@@ -133,10 +133,7 @@ impl<'c> WideLowering<'_, 'c> {
         let callee = if let Some(symbol) = lanes::symbol(name) {
             declared(&symbol, &parameters)
         } else {
-            let one_row = self.module.get_function(&format!("{PURE_FUNCTION}{name}")).unwrap_or_else(|| {
-                let kind = self.types.double.fn_type(&vec![self.types.double.into(); places.len()], false);
-                self.module.add_function(&format!("{PURE_FUNCTION}{name}"), kind, None)
-            });
+            let one_row = pure_function(self.module, &self.types, name, places.len());
             passed.insert(0, one_row.as_global_value().as_pointer_value().into());
             parameters.insert(0, pointer.as_basic_type_enum().into());
             declared(&format!("{MAP}{}", places.len()), &parameters)
