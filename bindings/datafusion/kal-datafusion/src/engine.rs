@@ -6,7 +6,7 @@ use crate::payload::{self, Payload};
 use crate::report::{in_one_line, mistake, refusal, refusal_of};
 use crate::udf::KalUdf;
 use datafusion::error::{DataFusionError, Result};
-use kal::diagnostic::ErrorCode;
+use kal::diagnostic::{Diagnostic, ErrorCode, Severity};
 use kal::source::Source;
 use kal::{Config, Context, Engine, Error, Kernel, Limits, LineOutput, Outcome};
 use lru::LruCache;
@@ -143,9 +143,11 @@ pub(crate) fn define(context: &mut Context, source: &Source) -> Result<Vec<Strin
     let _ = context.update(source, &mut |_, outcome| {
         let refused = match outcome {
             Ok(Outcome::Defined { name, warnings, .. }) => {
+                let stale = warnings.into_iter().filter(|warning| !warning.code.is_lint());
+                let stale: Vec<_> = stale.map(|warning| Diagnostic { severity: Severity::Error, ..warning }).collect();
+                let what = format!("other functions call `{name}` with another number of arguments");
                 names.push(name);
-                let stale = warnings.iter().any(|warning| !warning.code.is_lint());
-                stale.then(|| refusal_of("other functions call it with other arguments", &warnings))
+                (!stale.is_empty()).then(|| refusal_of(&what, &stale))
             }
             Ok(Outcome::Unchanged { name }) => {
                 names.push(name);
@@ -179,7 +181,7 @@ pub(crate) fn check(kernel: &Kernel, source: &Source) -> Result<()> {
     }
     if !kernel.is_pure() {
         let mistakes = mistakes(ErrorCode::Unsupported, kernel.effects());
-        return Err(refusal_of(&format!("`{name}` does more than to compute a value"), &mistakes));
+        return Err(refusal_of(&format!("`{name}` does more than compute a value"), &mistakes));
     }
     Ok(())
 }

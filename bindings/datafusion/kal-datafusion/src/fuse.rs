@@ -140,7 +140,8 @@ impl Fuser<'_> {
         if formula.calls.is_empty() || formula.operations < 2 {
             return Ok(None);
         }
-        let Some((name, kernel)) = self.kernel(&formula, &tree)? else { return Ok(None) };
+        let Some((body, kernel)) = self.kernel(&formula, &tree)? else { return Ok(None) };
+        let name = format!("{FUSED}[{body}]");
         let udf = ScalarUDF::from(KalUdf::new(name.clone(), self.engine.keep(kernel)));
         let field = Arc::new(Field::new(&name, DataType::Float64, true));
         let inputs = formula.inputs;

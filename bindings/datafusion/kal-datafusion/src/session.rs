@@ -90,7 +90,7 @@ impl KalSession {
             let others = defined.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
             let others = if others.is_empty() { "nothing".into() } else { others };
             let case = match defined.iter().any(|other| other.eq_ignore_ascii_case(name)) {
-                true => format!("; names in SQL are in lower case, unless they are written \"{name}\""),
+                true => "; it is another name in another case".to_owned(),
                 false => String::new(),
             };
             return plan_err!("the body of `{name}` has to define it, and defines {others}{case}");

@@ -21,17 +21,13 @@ SELECT payment(CAST(amount AS REAL), 0.01, 12) AS monthly FROM (VALUES (1000.0))
 --> | 88.8487886783416 |
 --> +------------------+
 
--- Only numbers: the planner computes it.
-EXPLAIN SELECT payment(1200, 0, 12) AS monthly;
---> +---------------+---------------------------------------+
---> | plan_type     | plan                                  |
---> +---------------+---------------------------------------+
---> | logical_plan  | Projection: Float64(100) AS monthly   |
---> |               |   EmptyRelation: rows=1               |
---> | physical_plan | ProjectionExec: expr=[100 as monthly] |
---> |               |   PlaceholderRowExec                  |
---> |               |                                       |
---> +---------------+---------------------------------------+
+-- Only numbers.
+SELECT payment(1200, 0, 12) AS monthly;
+--> +---------+
+--> | monthly |
+--> +---------+
+--> | 100.0   |
+--> +---------+
 
 -- NULL in, NULL out, in every column; NaN is a value.
 SELECT id, payment(a, b, c) AS monthly
@@ -100,7 +96,7 @@ SELECT area(3, 4) AS area, quarter(10) AS quarter;
 
 SELECT half(4);
 --> Error during planning: Invalid function 'half'.
---> Did you mean 'nvl2'?
+--> Did you mean 'abs'?
 
 -- A redefinition changes those that call it.
 CREATE OR REPLACE FUNCTION area(w DOUBLE, h DOUBLE) RETURNS DOUBLE LANGUAGE kal
@@ -119,18 +115,36 @@ CREATE FUNCTION fib(n DOUBLE) RETURNS DOUBLE LANGUAGE kal
 AS 'def fib(n) if n < 2 then n else fib(n - 1) + fib(n - 2)';
 
 CREATE FUNCTION collatz(n DOUBLE) RETURNS DOUBLE LANGUAGE kal
-AS 'def binary <+> 20 (a b) a + b
+AS 'def binary ~ 20 (a b) a + b
     def collatz(n)
       var steps = 0 in
-        (while n > 1 do (n = if n % 2 == 0 then n / 2 else 3 * n + 1; steps = steps <+> 1)) : steps';
+        (while n > 1 do (n = if n % 2 == 0 then n / 2 else 3 * n + 1) : (steps = steps ~ 1)) : steps';
 --> Error during planning: Kal refuses the definitions
---> error[E0103]: expected `(`, found `+`
--->  --> <collatz>:1:13
+--> error[E0103]: expected `in`, found `do`
+-->  --> <collatz>:4:22
 -->   |
---> 1 | def binary <+> 20 (a b) a + b
--->   |             ^ expected `(`
+--> 4 |         (while n > 1 do (n = if n % 2 == 0 then n / 2 else 3 * n + 1) : (steps = steps ~ 1)) : steps
+-->   |         -            ^^ expected `in`
+-->   |         |
+-->   |         inside this parenthesis
 -->   |
--->   = help: an operator is one character, such as `~`
+-->   = help: write `while x < 10 in …`
+
+-- Modules of the standard library.
+CREATE FUNCTION cubes(n DOUBLE) RETURNS DOUBLE LANGUAGE kal
+AS 'import stats
+    def cube(i) i ^ 3
+    def cubes(n) sum(cube, 1, n)';
+--> Error during planning: `cubes` is not complete
+--> error[E0301]: the call of `sum[cube,,]` fails
+-->  --> <cubes>:3:18
+-->   |
+--> 3 |     def cubes(n) sum(cube, 1, n)
+-->   |                  ^^^
+
+SELECT cubes(n) AS cubes FROM (VALUES (3)) AS t (n);
+--> Error during planning: Invalid function 'cubes'.
+--> Did you mean 'abs'?
 
 SELECT n, fib(n) AS fib, collatz(n) AS collatz FROM (VALUES (1), (7), (20)) AS t (n) ORDER BY n;
 --> Error during planning: Invalid function 'collatz'.

@@ -37,7 +37,7 @@ CREATE FUNCTION f(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS 'def f(x) helper(x)';
 -->   |          ^^^^^^
 
 CREATE FUNCTION f(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS 'def f(x) printd(x)';
---> Error during planning: `f` does more than to compute a value
+--> Error during planning: `f` does more than compute a value
 --> error[E0110]: `printd` is a function of the host
 -->  --> <f>:1:10
 -->   |
@@ -45,7 +45,7 @@ CREATE FUNCTION f(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS 'def f(x) printd(x)';
 -->   |          ^^^^^^
 
 CREATE FUNCTION f(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS 'var calls = 0 def f(x) (calls = calls + 1) * x';
---> Error during planning: `f` does more than to compute a value
+--> Error during planning: `f` does more than compute a value
 --> error[E0110]: `calls`, a variable of the context, is assigned
 -->  --> <f>:1:25
 -->   |
@@ -142,8 +142,8 @@ AS 'def half(x) x / 4
 CREATE OR REPLACE FUNCTION g(x DOUBLE) RETURNS DOUBLE LANGUAGE kal
 AS 'def half(x y) x / y
     def g(x) half(x, 2)';
---> Error during planning: other functions call it with other arguments
---> warning[E0302]: `f` calls `half` with 1 argument, but `half` takes 2
+--> Error during planning: other functions call `half` with another number of arguments
+--> error[E0302]: `f` calls `half` with 1 argument, but `half` takes 2
 -->  --> <f>:2:14
 -->   |
 --> 2 |     def f(x) half(x)
