@@ -37,26 +37,38 @@ pub struct Options {
 pub async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     let engine = KalEngine::new()?;
     let listener = TcpListener::bind((options.bind_host.as_str(), options.bind_port)).await?;
-    let address = listener.local_addr()?;
+    let settings = settings(&options, listener.local_addr()?.port(), &engine);
+    println!("{}", listener.local_addr()?);
+    serve(listener, settings).await
+}
+
+/// Returns Ballista's settings for a scheduler.
+pub fn settings(options: &Options, port: u16, engine: &KalEngine) -> SchedulerConfig {
     let planning = engine.clone();
-    let settings = SchedulerConfig {
-        bind_host: options.bind_host,
-        bind_port: address.port(),
-        external_host: options.external_host,
+    SchedulerConfig {
+        bind_host: options.bind_host.clone(),
+        bind_port: port,
+        external_host: options.external_host.clone(),
         executor_timeout_seconds: options.executor_timeout_seconds,
         // Both depend on how long an executor may be silent.
         expire_dead_executor_interval_seconds: (options.executor_timeout_seconds / 4).clamp(1, 15),
         no_executors_grace_period_seconds: options.executor_timeout_seconds,
         override_config_producer: Some(Arc::new(config)),
         override_session_builder: Some(Arc::new(move |config| planning_state(&planning, config))),
-        override_logical_codec: Some(logical_codec(&engine)),
-        override_physical_codec: Some(physical_codec(&engine)),
+        override_logical_codec: Some(logical_codec(engine)),
+        override_physical_codec: Some(physical_codec(engine)),
         ..SchedulerConfig::default()
-    };
+    }
+}
+
+/// Serves at a listener.
+///
+/// # Errors
+/// What Ballista reports.
+pub async fn serve(listener: TcpListener, settings: SchedulerConfig) -> Result<(), Box<dyn Error>> {
     settings.validate()?;
+    log::info!("the scheduler listens at {}", listener.local_addr()?);
     let cluster = BallistaCluster::new_from_config(&settings).await?;
     let scheduler = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, Arc::new(settings)).await?;
-    println!("{address}");
-    log::info!("the scheduler listens at {address}");
     Ok(start_grpc_service_with_listener(listener, scheduler).await?)
 }

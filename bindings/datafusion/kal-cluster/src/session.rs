@@ -6,19 +6,20 @@ use ballista_core::utils::{default_config_producer, default_session_builder};
 use datafusion::error::Result;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion_proto::logical_plan::LogicalExtensionCodec;
 use kal_datafusion::{
     FuseKalCalls, FusingPlanner, KalEngine, KalLogicalCodec, KalPhysicalCodec, KalSettings, enable,
 };
 use std::sync::Arc;
 
 /// Returns the codec of logical plans.
-pub(crate) fn logical_codec(engine: &KalEngine) -> Arc<KalLogicalCodec> {
+pub fn logical_codec(engine: &KalEngine) -> Arc<KalLogicalCodec> {
     let inner = Arc::new(BallistaLogicalExtensionCodec::default());
     Arc::new(KalLogicalCodec::new(engine.clone(), inner))
 }
 
 /// Returns the codec of physical plans.
-pub(crate) fn physical_codec(engine: &KalEngine) -> Arc<KalPhysicalCodec> {
+pub fn physical_codec(engine: &KalEngine) -> Arc<KalPhysicalCodec> {
     let inner = Arc::new(BallistaPhysicalExtensionCodec::default());
     Arc::new(KalPhysicalCodec::new(engine.clone(), inner))
 }
@@ -54,13 +55,24 @@ pub fn local(engine: &KalEngine) -> Result<SessionContext> {
 /// # Errors
 /// If the address is none, or Kal cannot be started.
 pub async fn remote(engine: &KalEngine, url: &str) -> Result<SessionContext> {
+    remote_with_codec(engine, url, logical_codec(engine)).await
+}
+
+/// Returns a session like [`remote`] that sends its plans by a codec.
+///
+/// # Errors
+/// As of [`remote`].
+pub async fn remote_with_codec(
+    engine: &KalEngine,
+    url: &str,
+    codec: Arc<dyn LogicalExtensionCodec>,
+) -> Result<SessionContext> {
     let config = config()
         .with_information_schema(true)
-        .with_ballista_logical_extension_codec(logical_codec(engine))
+        .with_ballista_logical_extension_codec(codec)
         .with_ballista_physical_extension_codec(physical_codec(engine));
     let state = SessionStateBuilder::new().with_default_features().with_config(config).build();
-    let context = SessionContext::new_with_state(state).enable_url_table();
-    let context = SessionContext::remote_with_state(url, context.state()).await?;
+    let context = SessionContext::remote_with_state(url, state).await?.enable_url_table();
     enable(&context, engine)?;
     Ok(context)
 }

@@ -7,7 +7,11 @@ use crate::report::{in_one_line, mistake, refusal, refusal_of};
 use crate::udf::KalUdf;
 use datafusion::error::{DataFusionError, Result};
 use kal::diagnostic::{Diagnostic, ErrorCode, Severity};
+use kal::name::Names;
 use kal::source::Source;
+use kal::syntax::ast::ItemKind;
+use kal::syntax::operator::Operators;
+use kal::syntax::parser::parse_all;
 use kal::{Config, Context, Engine, Error, Kernel, Limits, LineOutput, Outcome};
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -100,7 +104,7 @@ impl KalEngine {
         };
         let function = place.get_or_init(|| {
             let took = start.elapsed().as_secs_f64() * 1e3;
-            log::info!("`{name}` {:.12} has arrived and is read, in {took:.1} ms", function.kernel().id());
+            log::info!("`{name}` {} has arrived and is read, in {took:.1} ms", function.short_id());
             Arc::new(function)
         });
         Ok(function.clone())
@@ -137,6 +141,9 @@ impl fmt::Debug for KalEngine {
 /// error, the context may have some of them.
 pub(crate) fn define(context: &mut Context, source: &Source) -> Result<Vec<String>> {
     let what = "Kal refuses the definitions";
+    if let Some(mistake) = evaluated(source) {
+        return Err(refusal_of(what, &[mistake]));
+    }
     let mut names = Vec::new();
     let mut result = Ok(());
     context.set_deadline(Some(Instant::now() + READING));
@@ -167,6 +174,19 @@ pub(crate) fn define(context: &mut Context, source: &Source) -> Result<Vec<Strin
     });
     context.set_deadline(None);
     result.map(|()| names)
+}
+
+/// Returns the mistake that a source has something else than definitions: it would be computed
+/// here and now. One that cannot be read by itself, since it uses operators of others, has
+/// none here.
+fn evaluated(source: &Source) -> Option<Diagnostic> {
+    let names = Names::new();
+    let (items, _) = parse_all(source, &names, &mut Operators::new(&names));
+    let item = items.into_iter().find(|item| match item.kind {
+        ItemKind::Definition(..) | ItemKind::Import(_) | ItemKind::Variables(_) => false,
+        ItemKind::Extern(_) | ItemKind::Expression(_) | ItemKind::Effect(_) => true,
+    })?;
+    Some(Diagnostic::error(ErrorCode::Unsupported, source, item.span, "this is no definition"))
 }
 
 /// Checks that a kernel is a function of its arguments, and that it is complete.

@@ -32,6 +32,11 @@ impl KalFunction {
         &self.id
     }
 
+    /// Returns the first digits of its identity, for people.
+    pub(crate) fn short_id(&self) -> String {
+        self.kernel.id().to_string().chars().take(12).collect()
+    }
+
     /// Returns the number of its arguments.
     pub(crate) fn arity(&self) -> usize {
         self.kernel.parameters().len()
@@ -53,8 +58,8 @@ impl KalFunction {
             DataFusionError::Execution(format!("`{name}` is not compiled: {}", in_one_line(&error)))
         })?;
         let how = if self.kernel.is_wide() { "many rows at once" } else { "row by row" };
-        let (id, took) = (self.kernel.id(), start.elapsed().as_secs_f64() * 1e3);
-        log::info!("compiled `{name}` {id:.12} in {took:.1} ms, {how}");
+        let took = start.elapsed().as_secs_f64() * 1e3;
+        log::info!("compiled `{name}` {} in {took:.1} ms, {how}", self.short_id());
         self.is_compiled.store(true, Ordering::Release);
         Ok(())
     }

@@ -96,7 +96,7 @@ SELECT area(3, 4) AS area, quarter(10) AS quarter;
 
 SELECT half(4);
 --> Error during planning: Invalid function 'half'.
---> Did you mean 'abs'?
+--> Did you mean 'rand'?
 
 -- A redefinition changes those that call it.
 CREATE OR REPLACE FUNCTION area(w DOUBLE, h DOUBLE) RETURNS DOUBLE LANGUAGE kal
@@ -118,37 +118,29 @@ CREATE FUNCTION collatz(n DOUBLE) RETURNS DOUBLE LANGUAGE kal
 AS 'def binary ~ 20 (a b) a + b
     def collatz(n)
       var steps = 0 in
-        (while n > 1 do (n = if n % 2 == 0 then n / 2 else 3 * n + 1) : (steps = steps ~ 1)) : steps';
---> Error during planning: Kal refuses the definitions
---> error[E0103]: expected `in`, found `do`
--->  --> <collatz>:4:22
--->   |
---> 4 |         (while n > 1 do (n = if n % 2 == 0 then n / 2 else 3 * n + 1) : (steps = steps ~ 1)) : steps
--->   |         -            ^^ expected `in`
--->   |         |
--->   |         inside this parenthesis
--->   |
--->   = help: write `while x < 10 in …`
+        (while n > 1 in (n = if n % 2 == 0 then n / 2 else 3 * n + 1) : (steps = steps ~ 1)) : steps';
 
 -- Modules of the standard library.
 CREATE FUNCTION cubes(n DOUBLE) RETURNS DOUBLE LANGUAGE kal
-AS 'import stats
+AS 'import series
     def cube(i) i ^ 3
     def cubes(n) sum(cube, 1, n)';
---> Error during planning: `cubes` is not complete
---> error[E0301]: the call of `sum[cube,,]` fails
--->  --> <cubes>:3:18
--->   |
---> 3 |     def cubes(n) sum(cube, 1, n)
--->   |                  ^^^
 
 SELECT cubes(n) AS cubes FROM (VALUES (3)) AS t (n);
---> Error during planning: Invalid function 'cubes'.
---> Did you mean 'abs'?
+--> +-------+
+--> | cubes |
+--> +-------+
+--> | 36.0  |
+--> +-------+
 
 SELECT n, fib(n) AS fib, collatz(n) AS collatz FROM (VALUES (1), (7), (20)) AS t (n) ORDER BY n;
---> Error during planning: Invalid function 'collatz'.
---> Did you mean 'concat'?
+--> +----+--------+---------+
+--> | n  | fib    | collatz |
+--> +----+--------+---------+
+--> | 1  | 1.0    | 0.0     |
+--> | 7  | 13.0   | 16.0    |
+--> | 20 | 6765.0 | 7.0     |
+--> +----+--------+---------+
 
 -- In conditions, aggregates, groups and orders.
 SELECT CAST(quarter(x) AS BIGINT) % 2 AS parity, count(*) AS rows, sum(quarter(x)) AS total, max(fib(x) * 2 + 1) AS most
@@ -174,27 +166,30 @@ SELECT x, sum(fib(x)) OVER (ORDER BY -fib(x), x) AS running FROM (VALUES (1), (5
 
 -- A name in quotation marks keeps its case.
 CREATE FUNCTION "Double"(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS 'def Double(x) 2 * x';
+--> Error during planning: the body of `Double` redefines what `cubes` calls; CREATE OR REPLACE FUNCTION replaces it
 
 SELECT "Double"(4) AS twice;
---> +-------+
---> | twice |
---> +-------+
---> | 8.0   |
---> +-------+
+--> Error during planning: Invalid function 'Double'.
+--> Did you mean 'cubes'?
 
 -- What is dropped can be created again; those that call it keep it until then.
 CREATE FUNCTION tax(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS 'def tax(x) x * 0.2';
+--> Error during planning: the body of `tax` redefines what `cubes` calls; CREATE OR REPLACE FUNCTION replaces it
 
 CREATE FUNCTION net(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS 'def net(x) x - tax(x)';
+--> Error during planning: `net` is not complete
+--> error[E0301]: the call of `tax` fails
+-->  --> <net>:1:16
+-->   |
+--> 1 | def net(x) x - tax(x)
+-->   |                ^^^
 
 DROP FUNCTION tax;
+--> Execution error: Function does not exist
 
 SELECT net(100) AS net;
---> +------+
---> | net  |
---> +------+
---> | 80.0 |
---> +------+
+--> Error during planning: Invalid function 'net'.
+--> Did you mean 'cot'?
 
 SELECT tax(100);
 --> Error during planning: Invalid function 'tax'.
@@ -203,10 +198,13 @@ SELECT tax(100);
 DROP FUNCTION IF EXISTS tax;
 
 CREATE OR REPLACE FUNCTION tax(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS 'def tax(x) x * 0.5';
+--> Error during planning: `cubes` is not complete
+--> error[E0301]: the call of `cube` fails
+-->   --> <standard library>/series.kal:15:16
+-->    |
+--> 15 |       (var x = term(i) in
+-->    |                ^^^^
 
 SELECT net(100) AS net;
---> +------+
---> | net  |
---> +------+
---> | 50.0 |
---> +------+
+--> Error during planning: Invalid function 'net'.
+--> Did you mean 'cot'?

@@ -53,7 +53,12 @@ CREATE FUNCTION f(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS 'var calls = 0 def f(
 -->   |                         ^^^^^
 
 CREATE FUNCTION f(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS 'def f(x) x; f(2)';
---> Error during planning: Kal refuses the definitions: there is something else than definitions
+--> Error during planning: Kal refuses the definitions
+--> error[E0110]: this is no definition
+-->  --> <f>:1:13
+-->   |
+--> 1 | def f(x) x; f(2)
+-->   |             ^^^^
 
 CREATE FUNCTION f(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS 'var k = (for i = 0, 1 in i) def f(x) x';
 --> Error during planning: Kal refuses the definitions
