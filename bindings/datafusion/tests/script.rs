@@ -1,11 +1,13 @@
 //! Runs files of SQL. After each statement, comments say what it gives: a table or an error.
 //! `UPDATE=1` writes what it gives now.
 
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Runs a file in a session, and compares what it gives with what its comments say.
 pub async fn check(context: &SessionContext, path: &Path) {
@@ -49,10 +51,13 @@ async fn run(context: &SessionContext, text: &str) -> String {
 pub async fn outcome(context: &SessionContext, statement: &str) -> Result<String> {
     let table = context.sql(statement).await?;
     let has_columns = !table.schema().fields().is_empty();
-    let batches = table.collect().await?;
+    let schema = Arc::new(table.schema().as_arrow().clone());
+    let mut batches = table.collect().await?;
     if !has_columns {
         return Ok(String::new());
     }
+    // Without rows there may be no batches.
+    batches.push(RecordBatch::new_empty(schema));
     let table = pretty_format_batches(&batches).map_err(|error| DataFusionError::ArrowError(Box::new(error), None))?;
     Ok(table.to_string())
 }
