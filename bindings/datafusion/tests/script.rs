@@ -39,7 +39,9 @@ async fn run(context: &SessionContext, text: &str) -> String {
                 Ok(table) => table,
                 Err(error) => error.strip_backtrace().replace(" \n", "\n"),
             };
-            shown.trim_end().lines().for_each(|line| writeln!(given, "--> {line}").unwrap());
+            // DataFusion's suggestions are other ones each time.
+            let lines = shown.trim_end().lines().filter(|line| !line.starts_with("Did you mean"));
+            lines.for_each(|line| writeln!(given, "--> {line}").unwrap());
             statement.clear();
         }
     }
@@ -58,6 +60,7 @@ pub async fn outcome(context: &SessionContext, statement: &str) -> Result<String
     }
     // Without rows there may be no batches.
     batches.push(RecordBatch::new_empty(schema));
-    let table = pretty_format_batches(&batches).map_err(|error| DataFusionError::ArrowError(Box::new(error), None))?;
+    let table = pretty_format_batches(&batches)
+        .map_err(|error| DataFusionError::ArrowError(Box::new(error), None))?;
     Ok(table.to_string())
 }

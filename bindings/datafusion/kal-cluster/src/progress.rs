@@ -24,7 +24,8 @@ impl Progress {
                 loop {
                     tokio::time::sleep(STEP).await;
                     let (rows, seconds) = (rows_read(&plan), start.elapsed().as_secs_f64());
-                    let rows = if rows == 0 { String::new() } else { format!(", {} rows read", grouped(rows)) };
+                    let rows =
+                        if rows == 0 { String::new() } else { format!(", {} rows read", grouped(rows)) };
                     eprint!("\r\x1b[K{seconds:.1} s{rows}");
                     let _ = std::io::stderr().flush();
                 }

@@ -69,6 +69,7 @@ pub async fn serve(listener: TcpListener, settings: SchedulerConfig) -> Result<(
     settings.validate()?;
     log::info!("the scheduler listens at {}", listener.local_addr()?);
     let cluster = BallistaCluster::new_from_config(&settings).await?;
-    let scheduler = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, Arc::new(settings)).await?;
+    let scheduler =
+        create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, Arc::new(settings)).await?;
     Ok(start_grpc_service_with_listener(listener, scheduler).await?)
 }

@@ -38,7 +38,7 @@ pub(crate) fn planning_state(engine: &KalEngine, config: SessionConfig) -> Resul
     Ok(SessionStateBuilder::new_from_existing(state).with_query_planner(Arc::new(planner)).build())
 }
 
-/// Returns a session that runs its queries in this process.
+/// Returns a session that runs its queries in this process. The names of files are tables.
 ///
 /// # Errors
 /// If Kal cannot be started.
@@ -50,7 +50,8 @@ pub fn local(engine: &KalEngine) -> Result<SessionContext> {
 }
 
 /// Returns a session that runs its queries on the cluster of the scheduler at `url`, such as
-/// `df://localhost:50050`.
+/// `df://localhost:50050`. There, a table has a name: with that of a file, which has a dot, plans
+/// cannot be sent.
 ///
 /// # Errors
 /// If the address is none, or Kal cannot be started.
@@ -72,7 +73,7 @@ pub async fn remote_with_codec(
         .with_ballista_logical_extension_codec(codec)
         .with_ballista_physical_extension_codec(physical_codec(engine));
     let state = SessionStateBuilder::new().with_default_features().with_config(config).build();
-    let context = SessionContext::remote_with_state(url, state).await?.enable_url_table();
+    let context = SessionContext::remote_with_state(url, state).await?;
     enable(&context, engine)?;
     Ok(context)
 }

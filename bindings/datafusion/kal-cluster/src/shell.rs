@@ -18,7 +18,8 @@ use std::path::PathBuf;
 
 /// Run SQL: over files of Parquet and CSV, in this process or on a cluster.
 ///
-/// A table is a file by its name, FROM 'sales.parquet', or what CREATE EXTERNAL TABLE names.
+/// A table is what CREATE EXTERNAL TABLE names; in this process also a file by its name, FROM
+/// 'sales.parquet'.
 #[derive(clap::Args)]
 pub struct Options {
     /// The file; standard input without one.
@@ -110,7 +111,11 @@ fn parse(text: &str) -> Result<VecDeque<Statement>, DataFusionError> {
 }
 
 /// Runs a statement, and writes its table.
-async fn statement_of(context: &SessionContext, statement: Statement, format: Format) -> Result<(), Box<dyn Error>> {
+async fn statement_of(
+    context: &SessionContext,
+    statement: Statement,
+    format: Format,
+) -> Result<(), Box<dyn Error>> {
     let plan = context.state().statement_to_plan(statement).await?;
     let table = context.execute_logical_plan(plan).await?;
     let has_columns = !table.schema().fields().is_empty();

@@ -54,7 +54,10 @@ fn encode(function: &ScalarUDF, buffer: &mut Vec<u8>) -> Option<Result<()>> {
     let definitions = udf.source();
     let written = Payload { id: *udf.id(), definitions: &definitions }.write(buffer);
     Some(written.map_err(|why| {
-        DataFusionError::Execution(format!("the function `{}` cannot be sent: {why}", ScalarUDFImpl::name(udf)))
+        DataFusionError::Execution(format!(
+            "the function `{}` cannot be sent: {why}",
+            ScalarUDFImpl::name(udf)
+        ))
     }))
 }
 

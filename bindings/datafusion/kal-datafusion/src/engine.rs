@@ -91,7 +91,9 @@ impl KalEngine {
             let function = KalFunction::new(kernel);
             match *function.id() == payload.id {
                 true => Ok(function),
-                false => Err(refused(&"its definitions have another id; was it made by another version of Kal?")),
+                false => {
+                    Err(refused(&"its definitions have another id; was it made by another version of Kal?"))
+                }
             }
         });
         let function = match read {
@@ -125,7 +127,8 @@ impl KalEngine {
         let Some(last) = defined.last() else {
             return Err(DataFusionError::Execution("nothing is defined".into()));
         };
-        let kernel = context.kernel(last).map_err(|error| refusal("it cannot be a function of columns", &error))?;
+        let kernel =
+            context.kernel(last).map_err(|error| refusal("it cannot be a function of columns", &error))?;
         check(&kernel, &source)?;
         Ok(kernel)
     }
@@ -151,7 +154,8 @@ pub(crate) fn define(context: &mut Context, source: &Source) -> Result<Vec<Strin
         let refused = match outcome {
             Ok(Outcome::Defined { name, warnings, .. }) => {
                 let stale = warnings.into_iter().filter(|warning| !warning.code.is_lint());
-                let stale: Vec<_> = stale.map(|warning| Diagnostic { severity: Severity::Error, ..warning }).collect();
+                let stale: Vec<_> =
+                    stale.map(|warning| Diagnostic { severity: Severity::Error, ..warning }).collect();
                 let what = format!("other functions call `{name}` with another number of arguments");
                 names.push(name);
                 (!stale.is_empty()).then(|| refusal_of(&what, &stale))

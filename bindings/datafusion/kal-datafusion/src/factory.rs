@@ -83,7 +83,8 @@ fn new_function(statement: CreateFunction) -> Result<NewFunction> {
             return plan_err!("{shown} of `{name}` cannot have a default");
         }
     }
-    let named: Vec<String> = arguments.iter().filter_map(|argument| argument.name.as_ref().map(normal)).collect();
+    let named: Vec<String> =
+        arguments.iter().filter_map(|argument| argument.name.as_ref().map(normal)).collect();
     let parameters = if named.len() == arguments.len() { named } else { Vec::new() };
     let body = match params.function_body {
         Some(Expr::Literal(ScalarValue::Utf8(Some(body)) | ScalarValue::Utf8View(Some(body)), _)) => body,

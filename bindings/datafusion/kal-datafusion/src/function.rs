@@ -43,8 +43,8 @@ impl KalFunction {
     }
 
     /// Compiles it for such columns unless it has been used before. Others that want to use
-    /// it wait meanwhile.
-    pub(crate) fn compile(&self, inputs: &[Column<'_>]) -> Result<()> {
+    /// it wait meanwhile. `name` is what SQL calls it.
+    pub(crate) fn compile(&self, name: &str, inputs: &[Column<'_>]) -> Result<()> {
         if self.is_compiled.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -53,7 +53,6 @@ impl KalFunction {
             return Ok(());
         }
         let start = Instant::now();
-        let name = self.kernel.name();
         self.kernel.prepare(inputs).map_err(|error| {
             DataFusionError::Execution(format!("`{name}` is not compiled: {}", in_one_line(&error)))
         })?;

@@ -18,10 +18,10 @@ use datafusion::logical_expr::{Operator, ScalarUDF};
 use datafusion::physical_expr::expressions::{BinaryExpr, Column, Literal, NegativeExpr};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
-use datafusion::physical_plan::ExecutionPlan;
 use kal::source::Source;
 use kal::{Context, Kernel};
 use std::collections::BTreeSet;
@@ -50,7 +50,11 @@ impl FuseKalCalls {
     }
 
     /// Returns a node with its expressions fused.
-    fn node(&self, plan: Arc<dyn ExecutionPlan>, fuser: &Fuser<'_>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    fn node(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        fuser: &Fuser<'_>,
+    ) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
         if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
             let schema = projection.input().schema();
             let roots = projection.expr().iter().map(|root| root.expr.clone());
@@ -89,7 +93,11 @@ impl FuseKalCalls {
 }
 
 impl PhysicalOptimizerRule for FuseKalCalls {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         if !KalSettings::of(config).fuse {
             return Ok(plan);
         }
@@ -250,7 +258,8 @@ impl Formula<'_> {
                 return Ok(Tree::Negative(Box::new(self.tree(negative.arg(), depth + 1)?)));
             }
             if let Some(binary) = expr.downcast_ref::<BinaryExpr>()
-                && let Some((_, operator, _)) = OPERATORS.iter().find(|(operator, ..)| operator == binary.op())
+                && let Some((_, operator, _)) =
+                    OPERATORS.iter().find(|(operator, ..)| operator == binary.op())
                 && self.is_double(binary.left())?
                 && self.is_double(binary.right())?
             {
@@ -285,16 +294,18 @@ impl Formula<'_> {
         Ok(expr.data_type(self.schema)? == DataType::Float64)
     }
 
-    /// Returns what its inputs are called: as their columns, if these have different names that
-    /// no function has.
+    /// Returns what its inputs are called: as their columns where that is a name that nothing
+    /// else has, else by their numbers.
     fn names(&self, context: &Context) -> Vec<String> {
+        let number = |index: usize| format!("x{}", index + 1);
         let column = |input: &Arc<dyn PhysicalExpr>| {
             let name = input.downcast_ref::<Column>()?.name();
             let is_fit = kal::syntax::is_identifier(name) && name != FUSED && !context.is_function(name);
             is_fit.then(|| name.to_owned())
         };
-        let columns: Option<Vec<String>> = self.inputs.iter().map(column).collect();
-        let columns = columns.filter(|names| names.iter().collect::<BTreeSet<_>>().len() == names.len());
-        columns.unwrap_or_else(|| (1..=self.inputs.len()).map(|number| format!("x{number}")).collect())
+        let columns = self.inputs.iter().map(column).enumerate();
+        let names: Vec<String> = columns.map(|(index, name)| name.unwrap_or_else(|| number(index))).collect();
+        let is_unique = names.iter().collect::<BTreeSet<_>>().len() == names.len();
+        if is_unique { names } else { (0..names.len()).map(number).collect() }
     }
 }

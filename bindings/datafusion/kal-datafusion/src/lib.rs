@@ -101,3 +101,8 @@ pub fn enable(context: &SessionContext, engine: &KalEngine) -> Result<()> {
         .build();
     Ok(())
 }
+
+/// The example in the page about SQL is tested with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/sql.md")]
+mod page {}

@@ -68,7 +68,8 @@ impl<'a> Payload<'a> {
 
     /// Reads it from bytes that begin as one does.
     pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, BadPayload> {
-        let (version, rest) = bytes.get(MAGIC.len()..).and_then(<[u8]>::split_first).ok_or(BadPayload::Truncated)?;
+        let (version, rest) =
+            bytes.get(MAGIC.len()..).and_then(<[u8]>::split_first).ok_or(BadPayload::Truncated)?;
         if *version != VERSION {
             return Err(BadPayload::NewerVersion(*version));
         }

@@ -70,7 +70,8 @@ impl KalSession {
                 Some(_) | None => new.parameters.clone(),
             };
             let (id, arity) = (*function.id(), function.arity());
-            let udf = Arc::new(ScalarUDF::from(KalUdf::new(&name, function).with_parameters(parameters.clone())?));
+            let udf =
+                Arc::new(ScalarUDF::from(KalUdf::new(&name, function).with_parameters(parameters.clone())?));
             state.register_udf(udf.clone())?;
             if name == new.name {
                 created = Some(udf);

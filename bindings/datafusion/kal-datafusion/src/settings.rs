@@ -156,7 +156,8 @@ mod tests {
         let settings = KalSettings::of(&options);
         assert_eq!(settings.timeout, Some(Duration::from_millis(250)));
         assert_eq!((settings.on_error, settings.fuse), (OnError::Null, false));
-        let shown: Vec<_> = options.entries().into_iter().filter(|entry| entry.key.starts_with("kal.")).collect();
+        let shown: Vec<_> =
+            options.entries().into_iter().filter(|entry| entry.key.starts_with("kal.")).collect();
         let mut other = ConfigOptions::new();
         other.extensions.insert(KalSettings::default());
         for entry in shown {

@@ -76,9 +76,10 @@ impl KalUdf {
         let arguments = arguments.collect::<Vec<_>>().join(", ");
         let place = if arguments.is_empty() { String::new() } else { format!(" for {arguments}") };
         let is_late = failed.error.diagnostics().first().is_some_and(|first| first.code.number() == 305);
-        let limit = settings.timeout.filter(|_| is_late).map_or_else(String::new, |timeout| {
-            format!(" (kal.timeout_ms is {})", timeout.as_millis())
-        });
+        let limit = settings
+            .timeout
+            .filter(|_| is_late)
+            .map_or_else(String::new, |timeout| format!(" (kal.timeout_ms is {})", timeout.as_millis()));
         DataFusionError::Execution(format!("`{}` fails{place}: {what}{limit}", self.name))
     }
 }
@@ -161,7 +162,7 @@ impl KalUdf {
         nulls: Option<NullBuffer>,
         settings: &KalSettings,
     ) -> Result<Float64Array> {
-        self.function.compile(inputs)?;
+        self.function.compile(&self.name, inputs)?;
         let mut output = vec![0.0; rows];
         let mut marks = match settings.on_error {
             OnError::Null => vec![0; rows.div_ceil(8)],

@@ -20,7 +20,8 @@ fn session() -> SessionContext {
 async fn files_of_sql_give_what_they_say() {
     for folder in ["../tests/sql", "../tests/local"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-        let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let mut paths: Vec<_> =
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         paths.sort();
         assert!(!paths.is_empty());
         for path in paths {

@@ -128,7 +128,6 @@ CREATE FUNCTION sum(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS 'def sum(x) x';
 
 SELECT f(1);
 --> Error during planning: Invalid function 'f'.
---> Did you mean 'F'?
 
 -- Without OR REPLACE, nothing that exists changes.
 CREATE FUNCTION f(x DOUBLE) RETURNS DOUBLE LANGUAGE kal

@@ -6,8 +6,10 @@
 //! its first argument: what is left is what computing takes.
 
 #[path = "../../tests/cluster/harness.rs"]
+#[expect(dead_code, reason = "the tests use all of it")]
 mod harness;
 #[path = "../../../tests/script.rs"]
+#[expect(dead_code, reason = "the tests use all of it")]
 mod script;
 mod formulas;
 mod native;
@@ -58,7 +60,8 @@ async fn main() {
         log += &cluster_row(&folder, size).await;
     }
     println!();
-    let mut seen: Vec<&str> = log.lines().filter_map(|line| line.split_once("] ").map(|(_, what)| what)).collect();
+    let mut seen: Vec<&str> =
+        log.lines().filter_map(|line| line.split_once("] ").map(|(_, what)| what)).collect();
     seen.retain(|what| what.starts_with("compiled") || what.contains("has arrived"));
     seen.sort_unstable();
     seen.dedup();
@@ -122,7 +125,9 @@ async fn one_process(folder: &Path, rows: usize) {
     let table = format!("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{}/'", folder.display());
     context.sql(&table).await.unwrap();
     let duckdb = duckdb(folder, rows);
-    println!("| | kernel on slices | Kal in SQL | slices / SQL | Rust function | own expression | own / Kal | DuckDB | reading |");
+    println!(
+        "| | kernel on slices | Kal in SQL | slices / SQL | Rust function | own expression | own / Kal | DuckDB | reading |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|");
     for (formula, duckdb) in FORMULAS.iter().zip(duckdb) {
         context.sql(&formula.create()).await.unwrap();
@@ -177,7 +182,8 @@ fn slices(formula: &Formula) -> f64 {
     let mut pass = || {
         let start = Instant::now();
         for first in (0..rows).step_by(BATCH) {
-            let inputs: Vec<_> = columns.iter().map(|column| Column::Values(&column[first..first + BATCH])).collect();
+            let inputs: Vec<_> =
+                columns.iter().map(|column| Column::Values(&column[first..first + BATCH])).collect();
             kernel.apply(&inputs, &mut output, &mut Run::new()).unwrap();
             black_box(&output);
         }

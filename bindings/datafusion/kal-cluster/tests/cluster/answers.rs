@@ -1,6 +1,6 @@
 //! One process, two executors, `kal map` and `kal`: the same answers, to the last bit.
 
-use crate::harness::{Cluster, ENGINE};
+use crate::harness::{Cluster, ENGINE, run};
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::Float64Type;
 use datafusion::prelude::SessionContext;
@@ -42,11 +42,18 @@ async fn bits(context: &SessionContext, table: &Path) -> Vec<u64> {
     let create = format!(
         "CREATE FUNCTION mixed(s DOUBLE, k DOUBLE, t DOUBLE) RETURNS DOUBLE LANGUAGE kal AS '{DEFINITIONS}'"
     );
-    context.sql(&create).await.unwrap();
-    let query = format!("SELECT mixed(s, k, t) AS x FROM '{}' ORDER BY n", table.display());
-    let batches = context.sql(&query).await.unwrap().collect().await.unwrap();
+    let external = format!("CREATE EXTERNAL TABLE options STORED AS CSV LOCATION '{}'", table.display());
+    run(context, &[&create, &external]).await;
+    let query = "SELECT mixed(s, k, t) AS x FROM options ORDER BY n";
+    let batches = context.sql(query).await.unwrap().collect().await.unwrap();
     let column = |batch: &datafusion::arrow::array::RecordBatch| {
-        batch.column(0).as_primitive::<Float64Type>().values().iter().map(|value| value.to_bits()).collect::<Vec<_>>()
+        batch
+            .column(0)
+            .as_primitive::<Float64Type>()
+            .values()
+            .iter()
+            .map(|value| value.to_bits())
+            .collect::<Vec<_>>()
     };
     batches.iter().flat_map(column).collect()
 }
@@ -70,7 +77,8 @@ async fn all_ways_give_the_same_bits() {
         writeln!(program, "mixed({s}, {k}, {t})").unwrap();
     }
     std::fs::write(&table, &text).unwrap();
-    let numbers = |text: &str| text.lines().map(|line| line.parse::<f64>().unwrap().to_bits()).collect::<Vec<_>>();
+    let numbers =
+        |text: &str| text.lines().map(|line| line.parse::<f64>().unwrap().to_bits()).collect::<Vec<_>>();
 
     let one = bits(&session::local(&ENGINE).unwrap(), &table).await;
     assert_eq!(one.len(), 5000);

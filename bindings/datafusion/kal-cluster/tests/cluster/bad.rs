@@ -86,7 +86,11 @@ impl LogicalExtensionCodec for Damaging<Arc<KalLogicalCodec>> {
     ) -> Result<()> {
         self.inner.try_encode_table_provider(table, node, buffer)
     }
-    fn try_decode_file_format(&self, buffer: &[u8], context: &TaskContext) -> Result<Arc<dyn FileFormatFactory>> {
+    fn try_decode_file_format(
+        &self,
+        buffer: &[u8],
+        context: &TaskContext,
+    ) -> Result<Arc<dyn FileFormatFactory>> {
         self.inner.try_decode_file_format(buffer, context)
     }
     fn try_encode_file_format(&self, buffer: &mut Vec<u8>, node: Arc<dyn FileFormatFactory>) -> Result<()> {
@@ -127,10 +131,18 @@ fn body(number: usize) -> (String, &'static str) {
     match number % 7 {
         // No end: wide, row by row, and in a function that is called.
         0 => (format!("def bad(x) for i = {number}, i < x + 1 / 0 in i"), "error[E0305]"),
-        1 => (format!("def spin(n) if n < 1 then (for i = 0, i < {number} / 0 in i) else spin(n - 1) def bad(x) spin(3) + x"), "error[E0305]"),
+        1 => (
+            format!(
+                "def spin(n) if n < 1 then (for i = 0, i < {number} / 0 in i) else spin(n - 1) def bad(x) spin(3) + x"
+            ),
+            "error[E0305]",
+        ),
         // The stack is used up, or the time.
         2 => (format!("def bad(x) {number} + bad(x + 1)"), "error[E030"),
-        3 => (format!("def odd(x) even(x + 1) + {number} def even(x) odd(x + 1) * 2 def bad(x) odd(x)"), "error[E030"),
+        3 => (
+            format!("def odd(x) even(x + 1) + {number} def even(x) odd(x + 1) * 2 def bad(x) odd(x)"),
+            "error[E030",
+        ),
         // Large: more operations than are compiled, and no end.
         4 => {
             let terms: Vec<String> = (0..3000).map(|term| format!("x * {term}.{number}")).collect();
@@ -152,10 +164,12 @@ async fn bad_formulas_are_errors_and_no_executor_is_lost() {
     let mut memory = Vec::new();
     for number in 0..count {
         let (body, wanted) = body(number);
-        let create = format!("CREATE OR REPLACE FUNCTION bad(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS '{body}'");
+        let create =
+            format!("CREATE OR REPLACE FUNCTION bad(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS '{body}'");
         let mut given = rows(&context, &create).await;
         if given.is_empty() {
-            given = rows(&context, "SELECT sum(bad(column1)) FROM (VALUES (1.5), (2.5)) WHERE column1 > 1").await;
+            given =
+                rows(&context, "SELECT sum(bad(column1)) FROM (VALUES (1.5), (2.5)) WHERE column1 > 1").await;
         }
         assert!(given.contains(wanted), "{number}: {given}\n{}", &body[..body.len().min(200)]);
         if number == count / 2 {
@@ -170,7 +184,8 @@ async fn bad_formulas_are_errors_and_no_executor_is_lost() {
     }
     let good = "CREATE OR REPLACE FUNCTION bad(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS 'def bad(x) x * 2'";
     run(&context, &[good]).await;
-    let given = rows(&context, "SELECT sum(bad(column1)) AS good FROM (VALUES (1.5), (2.5)) WHERE column1 > 1").await;
+    let given =
+        rows(&context, "SELECT sum(bad(column1)) AS good FROM (VALUES (1.5), (2.5)) WHERE column1 > 1").await;
     assert!(given.contains("| 8.0  |"), "{given}");
 }
 
@@ -205,7 +220,9 @@ async fn executors_refuse_damaged_payloads() {
     let codec = Damaging::new(session::physical_codec(&ENGINE));
     let mut settings = scheduler::settings(&options, port, &ENGINE);
     settings.override_physical_codec = Some(codec.clone());
-    tokio::spawn(async move { scheduler::serve(listener, settings).await.map_err(|error| error.to_string()) });
+    tokio::spawn(
+        async move { scheduler::serve(listener, settings).await.map_err(|error| error.to_string()) },
+    );
     let mut cluster = Cluster::of(port, None, 1).await;
     let context = cluster.session().await;
     let create = "CREATE FUNCTION f(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS 'def f(x) x * 2'";

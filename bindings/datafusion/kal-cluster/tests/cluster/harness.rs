@@ -102,7 +102,9 @@ impl Cluster {
         let start = |_| {
             let (port, zero) = (port.to_string(), "0");
             let ports = ["--scheduler-port", &port, "--bind-port", zero, "--bind-grpc-port", zero];
-            Process::start(&[&["executor"], ports.as_slice(), &["--heartbeat-seconds", "1", "--vcores", "1"]].concat())
+            Process::start(
+                &[&["executor"], ports.as_slice(), &["--heartbeat-seconds", "1", "--vcores", "1"]].concat(),
+            )
         };
         let cluster = Self { port, executors: (0..executors).map(start).collect(), _scheduler: scheduler };
         until("the executors have reported", || cluster.executors_known() == executors).await;
@@ -112,7 +114,10 @@ impl Cluster {
     /// Returns how many executors the scheduler knows.
     pub fn executors_known(&self) -> usize {
         let answer = get(self.port, "/api/executors");
-        serde_json::from_str::<serde_json::Value>(&answer).ok().and_then(|list| Some(list.as_array()?.len())).unwrap_or(0)
+        serde_json::from_str::<serde_json::Value>(&answer)
+            .ok()
+            .and_then(|list| Some(list.as_array()?.len()))
+            .unwrap_or(0)
     }
 
     pub fn url(&self) -> String {

@@ -11,11 +11,13 @@ async fn an_executor_is_killed_in_a_query_and_the_answer_is_right() {
     write_parquet(folder.path(), files, all / files).await;
     let mut cluster = Cluster::start(2).await;
     let context = cluster.session().await;
-    let table = format!("CREATE EXTERNAL TABLE loans STORED AS PARQUET LOCATION '{}/'", folder.path().display());
+    let table =
+        format!("CREATE EXTERNAL TABLE loans STORED AS PARQUET LOCATION '{}/'", folder.path().display());
     let payment = "CREATE FUNCTION payment(sum DOUBLE, rate DOUBLE, n DOUBLE) RETURNS DOUBLE LANGUAGE kal
          AS 'def payment(sum rate n) if rate == 0 then sum / n else sum * rate / (1 - (1 + rate) ^ -n)'";
     // Whole numbers, so that the order of additions does not matter.
-    let query = "SELECT n % 7 AS day, count(*) AS loans, sum(floor(payment(amount, rate / 12, 12 * years))) AS total,
+    let query =
+        "SELECT n % 7 AS day, count(*) AS loans, sum(floor(payment(amount, rate / 12, 12 * years))) AS total,
          max(payment(amount, rate, years)) AS most
          FROM loans GROUP BY n % 7 ORDER BY day";
     run(&context, &[&table, payment]).await;

@@ -8,3 +8,4 @@ mod answers;
 mod arriving;
 mod bad;
 mod killed;
+mod page;
