@@ -564,8 +564,10 @@ fn a_kernel_tells_what_keeps_it_from_being_pure_and_which_calls_fail() {
         (kernel.is_pure(), lines(kernel.effects()), lines(kernel.failing_calls()))
     };
     let (is_pure, effects, failing) = told("shown");
-    let wanted =
-        ["`printd` is a function of the host (<eval>:3:23)", "`calls`, a variable of the context, is assigned"];
+    let wanted = [
+        "`printd` is a function of the host (<eval>:3:23)",
+        "`calls`, a variable of the context, is assigned",
+    ];
     assert!(effects.iter().zip(wanted).all(|(effect, wanted)| effect.starts_with(wanted)), "{effects:?}");
     assert_eq!((is_pure, effects.len(), failing.len()), (false, 2, 0));
     assert_eq!(told("whole"), (true, vec![], vec!["the call of `missing` fails (<eval>:5:33)".to_owned()]));

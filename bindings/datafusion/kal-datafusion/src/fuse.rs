@@ -251,23 +251,26 @@ impl Formula<'_> {
             {
                 return Ok(Tree::Number(*value));
             }
+            let before = (self.inputs.len(), self.calls.len(), self.operations);
             if let Some(negative) = expr.downcast_ref::<NegativeExpr>()
-                && self.is_double(negative.arg())?
+                && let Some(inner) = self.double(negative.arg(), depth + 1)?
             {
                 self.operations += 1;
-                return Ok(Tree::Negative(Box::new(self.tree(negative.arg(), depth + 1)?)));
+                return Ok(Tree::Negative(Box::new(inner)));
             }
             if let Some(binary) = expr.downcast_ref::<BinaryExpr>()
                 && let Some((_, operator, _)) =
                     OPERATORS.iter().find(|(operator, ..)| operator == binary.op())
-                && self.is_double(binary.left())?
-                && self.is_double(binary.right())?
+                && let Some(left) = self.double(binary.left(), depth + 1)?
+                && let Some(right) = self.double(binary.right(), depth + 1)?
             {
                 self.operations += 1;
-                let left = self.tree(binary.left(), depth + 1)?;
-                let right = self.tree(binary.right(), depth + 1)?;
                 return Ok(Tree::Binary(operator, Box::new([left, right])));
             }
+            // An operation of other numbers goes in as a whole.
+            self.inputs.truncate(before.0);
+            self.calls.truncate(before.1);
+            self.operations = before.2;
             if let Some(call) = ScalarFunctionExpr::try_downcast_func::<KalUdf>(expr.as_ref())
                 && let Some(udf) = call.fun().inner().downcast_ref::<KalUdf>()
                 && udf.function().kernel().is_wide()
@@ -290,8 +293,12 @@ impl Formula<'_> {
         })))
     }
 
-    fn is_double(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<bool> {
-        Ok(expr.data_type(self.schema)? == DataType::Float64)
+    /// Returns what an expression is if it is a DOUBLE. Only what goes in is asked for its type,
+    /// which takes as long as it is deep.
+    fn double(&mut self, expr: &Arc<dyn PhysicalExpr>, depth: usize) -> Result<Option<Tree>> {
+        let tree = self.tree(expr, depth)?;
+        let is_double = !matches!(tree, Tree::Input(_)) || expr.data_type(self.schema)? == DataType::Float64;
+        Ok(is_double.then_some(tree))
     }
 
     /// Returns what its inputs are called: as their columns where that is a name that nothing

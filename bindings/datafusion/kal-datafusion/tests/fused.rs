@@ -103,8 +103,8 @@ async fn arguments_of_aggregates_are_fused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn deep_and_long_expressions_are_computed() {
     let context = session().await;
-    let long = vec!["wave(a)"; 700].join(" + ");
-    let deep = format!("{}wave(a){}", "clip(".repeat(100), ", 2)".repeat(100));
+    let long = vec!["wave(a)"; 300].join(" + ");
+    let deep = format!("{}wave(a){}", "clip(".repeat(40), ", 2)".repeat(40));
     for expression in [long, deep] {
         let query = format!("SELECT {expression} AS x FROM t WHERE n < 500 ORDER BY n");
         context.sql("SET kal.fuse = true").await.unwrap();

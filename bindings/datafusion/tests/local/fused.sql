@@ -67,16 +67,16 @@ SELECT sum(half(column1) + half(column2) * -1.5) AS total FROM loans WHERE half(
 
 -- What is not arithmetic goes in as a column: once, if it is the same.
 EXPLAIN SELECT half(abs(column1)) / abs(column1) + CASE WHEN column4 > 1 THEN half(column2) - 1 END AS x FROM loans;
---> +---------------+-----------------------------------------------------------------------------------------------------------------------------------------------+
---> | plan_type     | plan                                                                                                                                          |
---> +---------------+-----------------------------------------------------------------------------------------------------------------------------------------------+
---> | logical_plan  | Projection: half(__common_expr_1) / __common_expr_1 + CASE WHEN loans.column4 > Int64(1) THEN half(loans.column2) - Float64(1) END AS x       |
---> |               |   Projection: abs(loans.column1) AS __common_expr_1, loans.column2, loans.column4                                                             |
---> |               |     TableScan: loans projection=[column1, column2, column4]                                                                                   |
---> | physical_plan | ProjectionExec: expr=[fused[(half(x1) / x1) + x2](abs(column1@0), CASE WHEN column4@2 > 1 THEN fused[half(column2) - 1](column2@1) END) as x] |
---> |               |   DataSourceExec: partitions=1, partition_sizes=[1]                                                                                           |
---> |               |                                                                                                                                               |
---> +---------------+-----------------------------------------------------------------------------------------------------------------------------------------------+
+--> +---------------+-------------------------------------------------------------------------------------------------------------------------------------------------------------------------+
+--> | plan_type     | plan                                                                                                                                                                    |
+--> +---------------+-------------------------------------------------------------------------------------------------------------------------------------------------------------------------+
+--> | logical_plan  | Projection: half(__common_expr_1) / __common_expr_1 + CASE WHEN loans.column4 > Int64(1) THEN half(loans.column2) - Float64(1) END AS x                                 |
+--> |               |   Projection: abs(loans.column1) AS __common_expr_1, loans.column2, loans.column4                                                                                       |
+--> |               |     TableScan: loans projection=[column1, column2, column4]                                                                                                             |
+--> | physical_plan | ProjectionExec: expr=[fused[(half(__common_expr_1) / __common_expr_1) + x2](abs(column1@0), CASE WHEN column4@2 > 1 THEN fused[half(column2) - 1](column2@1) END) as x] |
+--> |               |   DataSourceExec: partitions=1, partition_sizes=[1]                                                                                                                     |
+--> |               |                                                                                                                                                                         |
+--> +---------------+-------------------------------------------------------------------------------------------------------------------------------------------------------------------------+
 
 SELECT half(abs(column1)) / abs(column1) + CASE WHEN column4 > 1 THEN half(column2) - 1 END AS x FROM loans ORDER BY column4;
 --> +--------+
