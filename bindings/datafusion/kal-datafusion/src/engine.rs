@@ -1,6 +1,7 @@
 //! The engine that a process has: it reads and compiles functions, and keeps those that
 //! arrived from elsewhere.
 
+use crate::arrivals::Arrivals;
 use crate::function::KalFunction;
 use crate::payload::{self, Payload};
 use crate::report::{in_one_line, mistake, refusal, refusal_of};
@@ -13,17 +14,12 @@ use kal::syntax::ast::ItemKind;
 use kal::syntax::operator::Operators;
 use kal::syntax::parser::parse_all;
 use kal::{Config, Context, Engine, Error, Kernel, Limits, LineOutput, Outcome};
-use lru::LruCache;
 use parking_lot::Mutex;
 use std::fmt;
 use std::io;
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// How many functions that arrived are kept compiled.
-const KEPT: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
 /// How long reading definitions may take.
 const READING: Duration = Duration::from_secs(2);
@@ -34,12 +30,8 @@ pub struct KalEngine(Arc<EngineInner>);
 
 struct EngineInner {
     engine: Engine,
-    /// Those that arrived, by their ids.
-    arrived: Mutex<LruCache<[u8; 32], Arc<Arrival>>>,
+    arrived: Mutex<Arrivals>,
 }
-
-/// A function that has arrived, or is being read by the first that met it.
-type Arrival = OnceLock<Arc<KalFunction>>;
 
 impl KalEngine {
     /// Returns limits for functions of strangers.
@@ -68,7 +60,7 @@ impl KalEngine {
     pub fn with_limits(limits: Limits) -> Result<Self> {
         // What arrives is kept by id here, so the engine need not keep the texts.
         let engine = Engine::with_config(Config::new().limits(limits).keep_texts(false)).map_err(system)?;
-        Ok(Self(Arc::new(EngineInner { engine, arrived: Mutex::new(LruCache::new(KEPT)) })))
+        Ok(Self(Arc::new(EngineInner { engine, arrived: Mutex::new(Arrivals::new()) })))
     }
 
     /// Returns a context in which nothing is defined.
@@ -85,7 +77,7 @@ impl KalEngine {
             DataFusionError::Execution(format!("the function `{name}` that arrived is refused: {why}"))
         };
         let payload = Payload::read(bytes).map_err(|why| refused(&why))?;
-        let place = self.0.arrived.lock().get_or_insert(payload.id, Arc::default).clone();
+        let place = self.0.arrived.lock().place(&payload.id, payload.definitions.len());
         if let Some(function) = place.get() {
             return Ok(function.clone());
         }
@@ -102,7 +94,7 @@ impl KalEngine {
         let function = match read {
             Ok(function) => function,
             Err(error) => {
-                self.0.arrived.lock().pop(&payload.id);
+                self.0.arrived.lock().forget(&payload.id);
                 let error = error.strip_backtrace();
                 return Err(refused(&error));
             }
@@ -117,8 +109,9 @@ impl KalEngine {
 
     /// Returns the function with this kernel, the same for all who ask.
     pub(crate) fn keep(&self, kernel: Kernel) -> Arc<KalFunction> {
+        let bytes = kernel.source().len();
         let function = KalFunction::new(kernel);
-        let place = self.0.arrived.lock().get_or_insert(*function.id(), Arc::default).clone();
+        let place = self.0.arrived.lock().place(function.id(), bytes);
         place.get_or_init(|| Arc::new(function)).clone()
     }
 

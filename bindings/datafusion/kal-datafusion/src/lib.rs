@@ -46,7 +46,8 @@
 //! | `payload` | how a function travels, as bytes |
 //! | `function` | a kernel, compiled once for all that use it |
 //! | `udf` | the scalar function that DataFusion calls, with columns of Arrow |
-//! | `engine` | reading definitions, and the functions that arrived |
+//! | `arrivals` | the functions that arrived, the latest of them |
+//! | `engine` | reading definitions, and giving each function to all that ask |
 //! | `codec` | the codecs of plans |
 //! | `session` | what a session has defined |
 //! | `factory` | the statement `CREATE FUNCTION` |
@@ -57,6 +58,7 @@ mod settings;
 mod payload;
 mod function;
 mod udf;
+mod arrivals;
 mod engine;
 mod codec;
 mod session;
