@@ -25,6 +25,7 @@ mod code_map;
 mod code_table;
 mod columns;
 mod osr;
+mod place;
 mod definition;
 mod shapes;
 mod shared;
@@ -43,7 +44,6 @@ mod request;
 mod run;
 mod slot_table;
 mod slots;
-mod stored;
 mod symbols;
 pub mod state;
 mod tier;
@@ -314,16 +314,21 @@ impl Jit {
         Ok(thunks.entry(name).or_insert(placed).address().get() as usize)
     }
 
-    /// Adds an object to be linked, after lowering the code limit to what the memory
-    /// budget has left.
-    ///
-    /// # Errors
-    /// Why it cannot be linked.
-    fn add_object(&self, object: &[u8]) -> Result<LinkedObject, LinkError> {
+    /// Limits code to what the memory budget has left, of which it may be given back
+    /// some.
+    fn make_room(&self) {
         if !self.budget.fits(self.budget.limit() / 2) {
             self.shapes.clear();
         }
         self.slab.set_limit(self.budget.left_for_code());
+    }
+
+    /// Adds an object to be linked.
+    ///
+    /// # Errors
+    /// Why it cannot be linked.
+    fn add_object(&self, object: &[u8]) -> Result<LinkedObject, LinkError> {
+        self.make_room();
         self.linker.add(object)
     }
 

@@ -297,6 +297,7 @@ mod interp;
 mod codegen;
 mod runtime;
 mod pack;
+mod baseline;
 #[cfg_attr(not(feature = "compiler"), allow(dead_code, reason = "only a compiler uses all of it"))]
 mod jit;
 mod cache;

@@ -100,7 +100,7 @@ pub const PROBE: &str = "kal$probe";
 
 /// Frames below this size, in bytes, are made without a probe. Several fit the
 /// reserve below the stack limit.
-pub const SMALL_FRAME: &str = "32768";
+pub const SMALL_FRAME: usize = 32 << 10;
 
 /// An offset in an object, a symbol until the object is linked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,9 +5,10 @@ use super::code::{LinkedBody, Object};
 use super::code_map::CodeOwner;
 use super::refusal::LinkError;
 use super::symbols::BodySymbol;
-use super::tier::CompilePlan;
+use super::tier::{CompilePlan, Tier};
 use super::worker::with_compiler;
-use super::{Jit, nanoseconds, refusal};
+use super::{Jit, nanoseconds, place, refusal};
+use crate::baseline;
 use crate::budget::{CodeCharge, ContextBudget};
 use crate::codegen::{Body, Entry, Listing, ObjectSymbols};
 use crate::failure::Failure;
@@ -66,6 +67,9 @@ fn make_within(
     first: &BodyRequest<'_>,
     budget: &Arc<ContextBudget>,
 ) -> Result<Vec<MadeBody>, Failure> {
+    if requests.iter().all(|request| request.is_baseline(jit)) {
+        return requests.iter().map(|request| make_baseline(jit, request, budget)).collect();
+    }
     let options = first.plan.options;
     let symbols: Vec<BodySymbol> = requests.iter().map(|request| request.symbol(jit)).collect();
     let all = || requests.iter().zip(&symbols);
@@ -78,6 +82,24 @@ fn make_within(
     keep(jit, &object, requests.iter().zip(&symbols));
     let linked = link(jit, &object, symbols.into_iter().zip(owners), Some(charge));
     linked.map_err(|error| refusal::unlinked(error, first.function))
+}
+
+/// Compiles a body without LLVM, and places it.
+fn make_baseline(
+    jit: &Jit,
+    request: &BodyRequest<'_>,
+    budget: &Arc<ContextBudget>,
+) -> Result<MadeBody, Failure> {
+    let code = baseline::compile(request.body(""), &jit.names, request.plan.options);
+    let code = code.map_err(|error| refusal::ungenerated(&error, request.function))?;
+    let over = |limit| Failure::OverLimit { function: request.function.clone(), limit };
+    let charge = budget.charge_code(code.bytes.len() as u64).map_err(over)?;
+    let placed = place::place_made(jit, request, &code, charge);
+    jit.counters.objects_linked.add(1);
+    if jit.store.keeps(request.function.source.name()) {
+        request.keep(jit, code);
+    }
+    placed.map_err(|error| refusal::unlinked(error, request.function))
 }
 
 /// Compiles bodies, each under its symbol, and returns what they are compiled to.
@@ -123,13 +145,12 @@ pub(super) fn link(
 /// Keeps the code of bodies for later runs, of an object that defines their symbols.
 fn keep<'a>(jit: &Jit, object: &[u8], bodies: impl Iterator<Item = (&'a BodyRequest<'a>, &'a BodySymbol)>) {
     for (request, symbol) in bodies {
-        let source = request.function.source.name();
         // What is for a debugger is never placed.
         if !jit.options.debug_objects
-            && jit.store.keeps(source)
+            && jit.store.keeps(request.function.source.name())
             && let Some(code) = PortableCode::of(object, symbol.text())
         {
-            jit.store.made(source, request.identity(jit), code, request.origin(jit));
+            request.keep(jit, code);
         }
     }
 }
@@ -138,6 +159,16 @@ impl BodyRequest<'_> {
     /// Returns the identity of its code.
     pub(super) fn identity(&self, jit: &Jit) -> Fingerprint {
         self.plan.identity(self.function, self.entry, &jit.names)
+    }
+
+    /// Returns whether the baseline compiler makes its code. A debugger reads objects.
+    fn is_baseline(&self, jit: &Jit) -> bool {
+        self.plan.tier == Tier::Quick && self.entry == Entry::Call && !jit.options.debug_objects
+    }
+
+    /// Keeps its code for later runs.
+    fn keep(&self, jit: &Jit, code: PortableCode) {
+        jit.store.made(self.function.source.name(), self.identity(jit), code, self.origin(jit));
     }
 
     /// Returns what its code is made of, for people.

@@ -9,7 +9,7 @@ use super::bindings::Bindings;
 use super::code::LinkedBody;
 use super::make::{BodyRequest, make};
 use super::tier::{CompilePlan, Tier};
-use super::{Jit, stored};
+use super::{Jit, place};
 use crate::budget::ContextBudget;
 use crate::codegen::{Entry, LoopEntry};
 use crate::failure::Failure;
@@ -187,7 +187,7 @@ impl OsrCode {
         }
         let request = BodyRequest { function: &self.function, plan, entry: Entry::Loop(self.entry) };
         let compiled = || make(jit, &[request], budget).ok()?.pop();
-        let placed = stored::place(jit, &request, request.identity(jit), budget);
+        let placed = place::place_stored(jit, &request, request.identity(jit), budget);
         let linked = placed.or_else(compiled).map(|(linked, _)| linked);
         jit.note_removed_symbol();
         *self.status.lock() = linked.map_or(OsrStatus::Failed, OsrStatus::Linked);

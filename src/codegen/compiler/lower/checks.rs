@@ -3,7 +3,7 @@
 
 use super::IrLowering;
 use crate::abi;
-use crate::codegen::compiler::polls::SMALL_FRAME;
+use crate::codegen::polls::SMALL_FRAME;
 use crate::codegen::compiler::refusal::{Result, missing};
 use crate::codegen::compiler::types::PRESERVE_ALL;
 use crate::codegen::error::CodegenError;

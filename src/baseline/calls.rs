@@ -1,0 +1,165 @@
+//! Calls: through slots, and of the functions that the compiler knows.
+
+use super::assembler::{ANDNPD, ANDPD, Condition, ORPD, Operand, Register, Rounding, SQRTSD, UCOMISD};
+use super::frame::REGISTERS;
+use super::missing;
+use super::values::Value;
+use super::walk::{ACCUMULATOR, OTHER, Result, SIGN, THIRD, Walk};
+use crate::abi::Symbol;
+use crate::host::{Builtin, Intrinsic, PURE_FUNCTION, PureFunction};
+use crate::processor::Processor;
+
+/// A function that is called directly, or no call at all.
+#[derive(Clone, Copy)]
+pub(super) enum Direct {
+    Instruction(Intrinsic),
+    Pure(PureFunction),
+}
+
+impl Direct {
+    pub(super) fn of(builtin: Builtin) -> Self {
+        match builtin {
+            Builtin::Instruction(intrinsic) => Self::Instruction(intrinsic),
+            Builtin::Call(function) => Self::Pure(function),
+        }
+    }
+
+    /// Returns the symbol of `pow`.
+    pub(super) fn pow() -> Result<String> {
+        PureFunction::pow().map(symbol).ok_or_else(missing)
+    }
+}
+
+fn symbol(function: PureFunction) -> String {
+    format!("{PURE_FUNCTION}{}", function.text())
+}
+
+impl Walk<'_> {
+    /// Returns whether a call of a callee is one of a function of the program.
+    pub(super) fn is_call(&self, index: u32) -> bool {
+        let callee = self.function.callees[index as usize];
+        !self.direct.contains_key(&(callee.name, callee.arity))
+    }
+
+    pub(super) fn call(&mut self, index: u32) -> Result<()> {
+        let callee = *self.function.callees.get(index as usize).ok_or_else(missing)?;
+        match self.direct.get(&(callee.name, callee.arity)) {
+            Some(Direct::Instruction(intrinsic)) => return self.intrinsic(*intrinsic),
+            Some(Direct::Pure(function)) if PureFunction::pow() == Some(*function) => return self.power(),
+            Some(Direct::Pure(function)) => {
+                let symbol = symbol(*function);
+                return self.call_routine(&symbol, callee.arity as usize);
+            }
+            None => {}
+        }
+        self.pass(callee.arity as usize)?;
+        self.code.copy_word(Register::Rdi, Register::Rbx);
+        let names = self.names;
+        self.code.call_slot(Symbol::Slot(&names.text(callee.name), callee.arity));
+        self.push_accumulator();
+        Ok(())
+    }
+
+    /// Calls a routine of the process, which takes values only.
+    pub(super) fn call_routine(&mut self, symbol: &str, arity: usize) -> Result<()> {
+        self.pass(arity)?;
+        self.code.call_routine(symbol);
+        self.push_accumulator();
+        Ok(())
+    }
+
+    /// Pops the arguments of a call, and puts them where the callee finds them.
+    fn pass(&mut self, arity: usize) -> Result<()> {
+        let first = self.values.len().checked_sub(arity).ok_or_else(missing)?;
+        let is_argument = |height: usize| height >= first;
+        let is_passed = |value: &Value| matches!(value, Value::Accumulator);
+        let of_accumulator = self.values[first..].iter().position(is_passed);
+        if of_accumulator.is_none() {
+            self.free_accumulator();
+        }
+        for index in REGISTERS..arity {
+            let to = self.frame.outgoing(index - REGISTERS);
+            self.pass_in_memory(first + index, to)?;
+        }
+        // What is in the accumulator first: it is where the first argument goes.
+        let of_accumulator = of_accumulator.filter(|index| *index < REGISTERS);
+        if let Some(index) = of_accumulator {
+            self.code.load(index as u8, Operand::Vector(ACCUMULATOR));
+        }
+        for index in (0..arity.min(REGISTERS)).filter(|index| Some(*index) != of_accumulator) {
+            let operand = self.operand_at(first + index)?;
+            self.code.load(index as u8, operand);
+        }
+        while self.values.len().checked_sub(1).is_some_and(is_argument) {
+            self.pop()?;
+        }
+        Ok(())
+    }
+
+    /// Returns the operand of a value that stays on the stack.
+    pub(super) fn operand_at(&mut self, height: usize) -> Result<Operand> {
+        let value = std::mem::replace(&mut self.values[height], Value::Settled);
+        let operand = self.operand(&value, height);
+        self.values[height] = value;
+        operand
+    }
+
+    /// Stores a value that stays on the stack in memory.
+    pub(super) fn pass_in_memory(&mut self, height: usize, to: Operand) -> Result<()> {
+        let Operand::At(base, distance) = to else { return Err(missing()) };
+        match self.operand_at(height)? {
+            Operand::Vector(register) => self.code.store(base, distance, register),
+            operand => {
+                self.code.load_word(Register::Rax, operand);
+                self.code.store_word(base, distance, Register::Rax);
+            }
+        }
+        Ok(())
+    }
+
+    fn intrinsic(&mut self, intrinsic: Intrinsic) -> Result<()> {
+        match intrinsic {
+            Intrinsic::Sqrt => self.unary_op(SQRTSD),
+            Intrinsic::Fabs => {
+                self.pass(1)?;
+                self.code.load(OTHER, Operand::Constant(!SIGN));
+                self.code.vector(ANDPD, ACCUMULATOR, Operand::Vector(OTHER));
+                self.push_accumulator();
+                Ok(())
+            }
+            Intrinsic::Floor => self.rounded(Rounding::Down, "floor"),
+            Intrinsic::Ceil => self.rounded(Rounding::Up, "ceil"),
+            Intrinsic::Trunc => self.rounded(Rounding::Zero, "trunc"),
+            Intrinsic::Copysign => self.copysign(),
+            Intrinsic::Fmod => self.call_routine("fmod", 2),
+        }
+    }
+
+    fn rounded(&mut self, rounding: Rounding, routine: &str) -> Result<()> {
+        if self.options.processor != Processor::Native || !is_x86_feature_detected!("sse4.1") {
+            return self.call_routine(routine, 1);
+        }
+        self.pass(1)?;
+        self.code.round(rounding, ACCUMULATOR, ACCUMULATOR);
+        self.push_accumulator();
+        Ok(())
+    }
+
+    /// Compiles `copysign`, for which the sign of a NaN is positive: see
+    /// [`crate::host::copysign`].
+    fn copysign(&mut self) -> Result<()> {
+        self.pass(2)?;
+        self.code.zero(THIRD);
+        self.code.vector(UCOMISD, OTHER, Operand::Vector(OTHER));
+        let ordered = self.code.jump_if(Condition::NoParity);
+        self.code.load(OTHER, Operand::Vector(THIRD));
+        self.code.bind([ordered]);
+        self.code.load(THIRD, Operand::Constant(SIGN));
+        self.code.vector(ANDPD, OTHER, Operand::Vector(THIRD));
+        self.code.vector(ANDNPD, THIRD, Operand::Vector(ACCUMULATOR));
+        self.code.vector(ORPD, THIRD, Operand::Vector(OTHER));
+        self.code.load(ACCUMULATOR, Operand::Vector(THIRD));
+        self.push_accumulator();
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! The stack of values: the expressions under construction.
+//!
+//! A number or a local is an operand of the instruction that takes it. A local that may
+//! change is *settled* before it does: copied to the slot of its height. So is what is in
+//! the accumulator, before another value takes its place.
+
+use super::assembler::{Assembler, Condition, Jump};
+
+/// A value that waits for the node that takes it.
+#[derive(Debug)]
+pub(super) enum Value {
+    /// A number of the function.
+    Number(u32),
+    Local(u32),
+    /// In the slot of its height.
+    Settled,
+    Accumulator,
+    /// What the next node branches on.
+    Truth(Truth),
+    /// The place of the left side of a `&&` or `||` that has not decided.
+    Undecided,
+    /// The place of the step of a loop.
+    Step,
+}
+
+/// A condition: jumps that have been taken where it was known already, and what the flags
+/// say otherwise.
+#[derive(Debug)]
+pub(super) struct Truth {
+    pub(super) test: Test,
+    pub(super) when_true: Vec<Jump>,
+    pub(super) when_false: Vec<Jump>,
+}
+
+/// What `ucomisd` has left in the flags for a condition to be true.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Test {
+    /// The first operand is greater.
+    Greater,
+    /// The first operand is greater, or both are equal.
+    GreaterEqual,
+    /// Not [`Greater`](Self::Greater).
+    NotGreater,
+    /// Not [`GreaterEqual`](Self::GreaterEqual).
+    NotGreaterEqual,
+    Equal,
+    /// They are not equal, or not ordered.
+    NotEqual,
+    /// They are ordered and not equal.
+    Apart,
+    /// They are equal, or not ordered.
+    NotApart,
+}
+
+impl Truth {
+    pub(super) fn of(test: Test) -> Self {
+        Self { test, when_true: Vec::new(), when_false: Vec::new() }
+    }
+
+    /// Returns the opposite.
+    pub(super) fn negated(self) -> Self {
+        let Self { test, when_true, when_false } = self;
+        let test = match test {
+            Test::Greater => Test::NotGreater,
+            Test::NotGreater => Test::Greater,
+            Test::GreaterEqual => Test::NotGreaterEqual,
+            Test::NotGreaterEqual => Test::GreaterEqual,
+            Test::Equal => Test::NotEqual,
+            Test::NotEqual => Test::Equal,
+            Test::Apart => Test::NotApart,
+            Test::NotApart => Test::Apart,
+        };
+        Self { test, when_true: when_false, when_false: when_true }
+    }
+
+    /// Appends jumps that are taken if the condition is as `when` says. The code goes on
+    /// here if it is not. Returns the jumps.
+    pub(super) fn branch(self, code: &mut Assembler, when: bool) -> Vec<Jump> {
+        let (mut taken, here) =
+            if when { (self.when_true, self.when_false) } else { (self.when_false, self.when_true) };
+        self.test.branch(code, when, &mut taken);
+        code.bind(here);
+        taken
+    }
+}
+
+impl Test {
+    /// Appends the jumps for what the flags say. After a comparison with NaN, the flags for
+    /// "equal", "below" and "parity" are set.
+    fn branch(self, code: &mut Assembler, when: bool, taken: &mut Vec<Jump>) {
+        let simple = match (self, when) {
+            (Self::Greater, true) | (Self::NotGreater, false) => Condition::Above,
+            (Self::Greater, false) | (Self::NotGreater, true) => Condition::BelowEqual,
+            (Self::GreaterEqual, true) | (Self::NotGreaterEqual, false) => Condition::AboveEqual,
+            (Self::GreaterEqual, false) | (Self::NotGreaterEqual, true) => Condition::Below,
+            (Self::Apart, true) | (Self::NotApart, false) => Condition::NotEqual,
+            (Self::Apart, false) | (Self::NotApart, true) => Condition::Equal,
+            (Self::Equal, true) | (Self::NotEqual, false) => {
+                let unordered = code.jump_if(Condition::Parity);
+                taken.push(code.jump_if(Condition::Equal));
+                code.bind([unordered]);
+                return;
+            }
+            (Self::Equal, false) | (Self::NotEqual, true) => {
+                taken.push(code.jump_if(Condition::Parity));
+                Condition::NotEqual
+            }
+        };
+        taken.push(code.jump_if(simple));
+    }
+}

@@ -1,0 +1,535 @@
+//! The walk over the nodes of a function.
+
+use super::assembler::{
+    ADDSD, Assembler, DIVSD, MULSD, Operand, Place, Predicate, Register, SQRTSD, SUBSD, UCOMISD, VectorOp,
+    XORPD,
+};
+use super::calls::Direct;
+use super::control::{Construct, Rare};
+use super::frame::{Frame, REGISTERS};
+use super::missing;
+use super::values::{Test, Truth, Value};
+use crate::abi::{self, Symbol};
+use crate::codegen::{Body, CodegenError, CompileOptions, polls};
+use crate::host::power::ExactPower;
+use crate::name::{Name, Names};
+use crate::pack::portable::PortableCode;
+use crate::sema::checked::{CheckedFunction, CheckedNode, EXPRESSION};
+use crate::syntax::operator::{BinaryOp, UnaryOp};
+use rustc_hash::FxHashMap;
+
+pub(super) type Result<T> = std::result::Result<T, CodegenError>;
+
+/// The sign of a double.
+pub(super) const SIGN: u64 = 1 << 63;
+
+const ONE: u64 = 1_f64.to_bits();
+
+/// The vector registers in use for a moment.
+pub(super) const ACCUMULATOR: u8 = 0;
+pub(super) const OTHER: u8 = 1;
+pub(super) const THIRD: u8 = 2;
+
+/// The walk over one function.
+pub(super) struct Walk<'a> {
+    pub(super) function: &'a CheckedFunction,
+    pub(super) names: &'a Names,
+    pub(super) options: CompileOptions,
+    /// The functions of the library that are called directly, by name and arity.
+    pub(super) direct: FxHashMap<(Name, u32), Direct>,
+    loads_numbers: bool,
+    /// The number of calls, and of iterations of a call, after which it reports that it
+    /// is hot.
+    pub(super) hot_after: Option<u32>,
+    pub(super) code: Assembler,
+    pub(super) frame: Frame,
+    pub(super) values: Vec<Value>,
+    /// The heights of locals that are waiting and may change.
+    waiting: Vec<usize>,
+    /// The height of the value in the accumulator.
+    accumulator: Option<usize>,
+    pub(super) open: Vec<Construct>,
+    /// What is appended behind the function.
+    pub(super) rare: Vec<Rare>,
+    /// Where hot loops are left: how many values more may be passed on. `None` if they
+    /// are not.
+    pub(super) room: Option<usize>,
+    /// The index of the node that is being compiled.
+    pub(super) at: usize,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(body: Body<'a>, names: &'a Names, options: CompileOptions) -> Self {
+        let function = body.function;
+        Self {
+            function,
+            names,
+            options,
+            direct: body.builtins.iter().map(|(name, of)| ((*name, of.arity()), Direct::of(*of))).collect(),
+            loads_numbers: body.loads_numbers,
+            hot_after: body.hot_after,
+            code: Assembler::default(),
+            frame: Frame::of(function),
+            values: Vec::new(),
+            waiting: Vec::new(),
+            accumulator: None,
+            open: Vec::new(),
+            rare: Vec::new(),
+            room: None,
+            at: 0,
+        }
+    }
+
+    /// Compiles the function.
+    pub(super) fn compile(mut self) -> Result<PortableCode> {
+        let nodes = &self.function.nodes;
+        let is_call = |index: u32| self.is_call(index);
+        let calls = (0..self.function.callees.len()).any(|index| is_call(index as u32));
+        let is_expression = *self.names.text(self.function.name) == *EXPRESSION;
+        let counts_fuel = self.options.counts_fuel;
+        let checks = polls::checks_entry(self.function, calls && !is_expression, counts_fuel);
+        let late = polls::late_checks(nodes, &is_call).filter(|_| checks && !counts_fuel);
+        let size = self.prologue();
+        if checks && late.is_none() {
+            self.poll();
+        }
+        if let Some(calls) = self.hot_after {
+            if self.function.has_loop() {
+                self.room = Some(polls::room(self.function));
+                let iterations = self.frame.iterations();
+                self.code.set_memory(Register::Rbp, iterations, 0);
+            }
+            // An expression is run once.
+            if !is_expression {
+                self.count_call(calls.max(1));
+            }
+        }
+        for (at, node) in nodes.iter().enumerate() {
+            self.at = at;
+            self.node(*node)?;
+            if late.as_ref().is_some_and(|places| places.contains(&(at as u32))) {
+                self.poll();
+            }
+        }
+        let value = self.pop()?;
+        self.load(ACCUMULATOR, value)?;
+        self.epilogue();
+        self.append_rare()?;
+        self.code.patch(size, self.frame.size() as u32);
+        self.code.finish()
+    }
+
+    /// Makes the frame and stores the parameters. Returns where the frame's size belongs.
+    fn prologue(&mut self) -> Place {
+        let code = &mut self.code;
+        code.push(Register::Rbp);
+        code.copy_word(Register::Rbp, Register::Rsp);
+        code.push(Register::Rbx);
+        let is_small = self.frame.bound(self.function) < abi::SMALL_FRAME;
+        if is_small {
+            code.lower_stack();
+        } else {
+            code.set(Register::Rax, 0);
+        }
+        let size = code.last_constant();
+        if !is_small {
+            // The runtime must agree before a frame is made that may not fit the reserve
+            // below the stack limit.
+            code.call_routine(abi::PROBE);
+            code.lower_stack_by_rax();
+        }
+        code.copy_word(Register::Rbx, Register::Rdi);
+        for parameter in 0..self.function.parameters.len().min(REGISTERS) {
+            let place = self.frame.local(parameter as u32);
+            self.code.store(Register::Rbp, place, parameter as u8);
+        }
+        if self.loads_numbers {
+            // Once, so that a call in progress keeps its numbers when the function is
+            // redefined.
+            let names = self.names;
+            let name = names.text(self.function.name);
+            self.code.load_context_word(Register::Rax, Symbol::Numbers(&name, self.function.arity()));
+            let place = self.frame.numbers();
+            self.code.store_word(Register::Rbp, place, Register::Rax);
+        }
+        size
+    }
+
+    pub(super) fn epilogue(&mut self) {
+        self.code.load_word(Register::Rbx, Operand::At(Register::Rbp, -8));
+        self.code.leave();
+    }
+
+    fn node(&mut self, node: CheckedNode) -> Result<()> {
+        match node {
+            CheckedNode::Number(index) => self.values.push(Value::Number(index)),
+            CheckedNode::Local(local) => self.local(local),
+            CheckedNode::Variable(name) => {
+                self.free_accumulator();
+                let names = self.names;
+                self.code.load_variable(ACCUMULATOR, Symbol::Variable(&names.text(name)));
+                self.push_accumulator();
+            }
+            CheckedNode::SetLocal(local) => self.set_local(local)?,
+            CheckedNode::SetVariable(name) => self.set_variable(name)?,
+            CheckedNode::Unary(UnaryOp::Negate) => self.negate()?,
+            CheckedNode::Unary(UnaryOp::Not) => self.not()?,
+            CheckedNode::Binary(op) if op.short_circuits() => self.end_short_circuit()?,
+            CheckedNode::Binary(op) => self.binary(op)?,
+            CheckedNode::ShortCircuit(op) => self.begin_short_circuit(op)?,
+            CheckedNode::Call(callee) => self.call(callee)?,
+            CheckedNode::Then => self.then()?,
+            CheckedNode::Else => self.otherwise()?,
+            CheckedNode::If => self.end_if()?,
+            CheckedNode::ForVariable(local) => self.begin_loop(local)?,
+            CheckedNode::ForCondition => self.loop_condition()?,
+            CheckedNode::ForStep => self.loop_step()?,
+            CheckedNode::For => self.end_loop()?,
+            CheckedNode::Bind(local) => {
+                let value = self.pop()?;
+                self.store_local(local, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    // --- values -----------------------------------------------------------
+
+    /// Pops a value; it is as it was at its height, which is the new height of the stack.
+    pub(super) fn pop(&mut self) -> Result<Value> {
+        let value = self.values.pop().ok_or_else(missing)?;
+        let height = self.values.len();
+        if self.accumulator == Some(height) {
+            self.accumulator = None;
+        }
+        self.waiting.pop_if(|waiting| *waiting == height);
+        Ok(value)
+    }
+
+    pub(super) fn push_accumulator(&mut self) {
+        self.accumulator = Some(self.values.len());
+        self.values.push(Value::Accumulator);
+    }
+
+    /// Pushes a value that was popped and is still where it was.
+    fn push_again(&mut self, value: Value) {
+        match value {
+            Value::Accumulator => self.push_accumulator(),
+            Value::Local(local) => self.local(local),
+            value => self.values.push(value),
+        }
+    }
+
+    fn local(&mut self, local: u32) {
+        if !self.frame.is_fixed(local) {
+            self.waiting.push(self.values.len());
+        }
+        self.values.push(Value::Local(local));
+    }
+
+    /// Moves the waiting value that is in the accumulator to its slot. Leaves the flags.
+    pub(super) fn free_accumulator(&mut self) {
+        if let Some(height) = self.accumulator.take() {
+            let place = self.frame.value(height);
+            self.code.store(Register::Rbp, place, ACCUMULATOR);
+            self.values[height] = Value::Settled;
+        }
+    }
+
+    /// Moves waiting values to their slots, but for what never changes. Leaves the flags.
+    pub(super) fn settle(&mut self) {
+        self.free_accumulator();
+        for height in std::mem::take(&mut self.waiting) {
+            self.settle_local(height);
+        }
+    }
+
+    fn settle_local(&mut self, height: usize) {
+        if let Value::Local(local) = self.values[height] {
+            let (from, to) = (self.frame.local(local), self.frame.value(height));
+            self.code.load_word(Register::Rax, Operand::At(Register::Rbp, from));
+            self.code.store_word(Register::Rbp, to, Register::Rax);
+            self.values[height] = Value::Settled;
+        }
+    }
+
+    /// Settles what waits as the value of a local.
+    fn settle_copies(&mut self, local: u32) {
+        let is_copy = |height: &usize| matches!(self.values[*height], Value::Local(known) if known == local);
+        let (copies, others) = std::mem::take(&mut self.waiting).into_iter().partition(is_copy);
+        self.waiting = others;
+        Vec::into_iter(copies).for_each(|height| self.settle_local(height));
+    }
+
+    /// Returns the operand of a value at a height, which may need `rax` until it is used.
+    pub(super) fn operand(&mut self, value: &Value, height: usize) -> Result<Operand> {
+        Ok(match *value {
+            Value::Number(index) if self.loads_numbers => {
+                let numbers = self.frame.numbers();
+                self.code.load_word(Register::Rax, Operand::At(Register::Rbp, numbers));
+                Operand::At(Register::Rax, 8 * index as i32)
+            }
+            Value::Number(index) => Operand::Constant(self.function.numbers[index as usize].to_bits()),
+            Value::Local(local) => Operand::At(Register::Rbp, self.frame.local(local)),
+            Value::Settled | Value::Step => Operand::At(Register::Rbp, self.frame.value(height)),
+            Value::Accumulator => Operand::Vector(ACCUMULATOR),
+            Value::Truth(_) | Value::Undecided => return Err(missing()),
+        })
+    }
+
+    /// Loads a value that was just popped into a register.
+    pub(super) fn load(&mut self, to: u8, value: Value) -> Result<()> {
+        let operand = self.operand(&value, self.values.len())?;
+        self.code.load(to, operand);
+        Ok(())
+    }
+
+    /// Loads a value that was just popped into the accumulator.
+    fn accumulate(&mut self, value: Value) -> Result<()> {
+        if !matches!(value, Value::Accumulator) {
+            self.free_accumulator();
+        }
+        self.load(ACCUMULATOR, value)
+    }
+
+    /// Pops two values. Loads the first into the accumulator and returns the operand of the
+    /// second, which may be in another register.
+    pub(super) fn two(&mut self) -> Result<Operand> {
+        let right = self.pop()?;
+        let left = self.pop()?;
+        let height = self.values.len();
+        if matches!(right, Value::Accumulator) {
+            self.code.load(OTHER, Operand::Vector(ACCUMULATOR));
+            self.load(ACCUMULATOR, left)?;
+            return Ok(Operand::Vector(OTHER));
+        }
+        self.accumulate(left)?;
+        self.operand(&right, height + 1)
+    }
+
+    fn set_local(&mut self, local: u32) -> Result<()> {
+        let value = self.pop()?;
+        let again = match value {
+            Value::Number(index) => Value::Number(index),
+            // What the local is now.
+            Value::Local(_) | Value::Accumulator => value_again(&value),
+            _ => Value::Settled,
+        };
+        self.store_local(local, value)?;
+        self.push_again(again);
+        Ok(())
+    }
+
+    /// Stores a value that was just popped in a local.
+    pub(super) fn store_local(&mut self, local: u32, value: Value) -> Result<()> {
+        self.settle_copies(local);
+        let place = self.frame.local(local);
+        match value {
+            Value::Accumulator => self.code.store(Register::Rbp, place, ACCUMULATOR),
+            value => {
+                let operand = self.operand(&value, self.values.len())?;
+                self.code.load_word(Register::Rax, operand);
+                self.code.store_word(Register::Rbp, place, Register::Rax);
+            }
+        }
+        Ok(())
+    }
+
+    fn set_variable(&mut self, name: Name) -> Result<()> {
+        let value = self.pop()?;
+        self.accumulate(value)?;
+        let names = self.names;
+        self.code.store_variable(Symbol::Variable(&names.text(name)), ACCUMULATOR);
+        self.push_accumulator();
+        Ok(())
+    }
+
+    // --- operators ----------------------------------------------------------
+
+    fn negate(&mut self) -> Result<()> {
+        let value = self.pop()?;
+        self.accumulate(value)?;
+        self.code.load(OTHER, Operand::Constant(SIGN));
+        self.code.vector(XORPD, ACCUMULATOR, Operand::Vector(OTHER));
+        self.push_accumulator();
+        Ok(())
+    }
+
+    fn binary(&mut self, op: BinaryOp) -> Result<()> {
+        let arithmetic = match op {
+            BinaryOp::Add => ADDSD,
+            BinaryOp::Subtract => SUBSD,
+            BinaryOp::Multiply => MULSD,
+            BinaryOp::Divide => DIVSD,
+            BinaryOp::Remainder => return self.call_routine("fmod", 2),
+            BinaryOp::Power => return self.power(),
+            comparison => return self.compare(comparison),
+        };
+        let right = self.two()?;
+        self.code.vector(arithmetic, ACCUMULATOR, right);
+        self.push_accumulator();
+        Ok(())
+    }
+
+    /// Compiles a comparison: to flags if the next node branches, else to a number.
+    fn compare(&mut self, op: BinaryOp) -> Result<()> {
+        if self.is_branch_next() {
+            let truth = self.compare_to_branch(op)?;
+            self.values.push(Value::Truth(truth));
+            return Ok(());
+        }
+        let (predicate, is_swapped) = match op {
+            BinaryOp::Less => (Predicate::Less, false),
+            BinaryOp::LessEqual => (Predicate::LessEqual, false),
+            BinaryOp::Greater => (Predicate::Less, true),
+            BinaryOp::GreaterEqual => (Predicate::LessEqual, true),
+            BinaryOp::Equal => (Predicate::Equal, false),
+            BinaryOp::NotEqual => (Predicate::NotEqual, false),
+            _ => return Err(missing()),
+        };
+        let right = self.two()?;
+        if is_swapped {
+            self.code.load(OTHER, right);
+            self.code.compare(predicate, OTHER, Operand::Vector(ACCUMULATOR));
+            self.code.load(ACCUMULATOR, Operand::Constant(ONE));
+        } else {
+            self.code.compare(predicate, ACCUMULATOR, right);
+            self.code.load(OTHER, Operand::Constant(ONE));
+        }
+        self.code.vector(super::assembler::ANDPD, ACCUMULATOR, Operand::Vector(OTHER));
+        self.push_accumulator();
+        Ok(())
+    }
+
+    fn compare_to_branch(&mut self, op: BinaryOp) -> Result<Truth> {
+        let (test, takes_right_first) = match op {
+            BinaryOp::Greater => (Test::Greater, false),
+            BinaryOp::GreaterEqual => (Test::GreaterEqual, false),
+            BinaryOp::Less => (Test::Greater, true),
+            BinaryOp::LessEqual => (Test::GreaterEqual, true),
+            BinaryOp::Equal => (Test::Equal, false),
+            BinaryOp::NotEqual => (Test::NotEqual, false),
+            _ => return Err(missing()),
+        };
+        let right = self.pop()?;
+        let left = self.pop()?;
+        let height = self.values.len();
+        let ((first, first_height), (second, second_height)) =
+            if takes_right_first { ((right, height + 1), (left, height)) } else { ((left, height), (right, height + 1)) };
+        let first = self.operand(&first, first_height)?;
+        let register = if let Operand::Vector(register) = first {
+            register
+        } else {
+            self.code.load(OTHER, first);
+            OTHER
+        };
+        let second = self.operand(&second, second_height)?;
+        self.code.vector(UCOMISD, register, second);
+        Ok(Truth::of(test))
+    }
+
+    /// Returns whether the next node branches on the value of this one, so that it need not
+    /// be a number.
+    pub(super) fn is_branch_next(&self) -> bool {
+        match self.function.nodes.get(self.at + 1) {
+            Some(
+                CheckedNode::Then
+                | CheckedNode::ForCondition
+                | CheckedNode::ShortCircuit(_)
+                | CheckedNode::Unary(UnaryOp::Not),
+            ) => true,
+            Some(CheckedNode::Binary(op)) => op.short_circuits(),
+            _ => false,
+        }
+    }
+
+    /// Pops a value as a condition: NaN and 0 are false.
+    pub(super) fn pop_truth(&mut self) -> Result<Truth> {
+        let value = self.pop()?;
+        if let Value::Truth(truth) = value {
+            return Ok(truth);
+        }
+        let operand = self.operand(&value, self.values.len())?;
+        self.code.zero(OTHER);
+        self.code.vector(UCOMISD, OTHER, operand);
+        Ok(Truth::of(Test::Apart))
+    }
+
+    /// Pushes a condition, as a number unless the next node branches on it.
+    pub(super) fn push_truth(&mut self, truth: Truth) {
+        if self.is_branch_next() {
+            self.values.push(Value::Truth(truth));
+            return;
+        }
+        self.free_accumulator();
+        let when_false = truth.branch(&mut self.code, false);
+        self.code.load(ACCUMULATOR, Operand::Constant(ONE));
+        let end = self.code.jump();
+        self.code.bind(when_false);
+        self.code.zero(ACCUMULATOR);
+        self.code.bind([end]);
+        self.push_accumulator();
+    }
+
+    fn not(&mut self) -> Result<()> {
+        let truth = self.pop_truth()?.negated();
+        self.push_truth(truth);
+        Ok(())
+    }
+
+    /// Compiles `^`, and calls of `pow`. See [`crate::host::power`].
+    pub(super) fn power(&mut self) -> Result<()> {
+        let exact = match self.values.last() {
+            Some(Value::Number(index)) if !self.loads_numbers => {
+                ExactPower::of(self.function.numbers[*index as usize])
+            }
+            _ => None,
+        };
+        let Some(exact) = exact else { return self.call_routine(&Direct::pow()?, 2) };
+        self.pop()?;
+        let base = self.pop()?;
+        self.accumulate(base)?;
+        let accumulator = Operand::Vector(ACCUMULATOR);
+        match exact {
+            ExactPower::Same => {}
+            ExactPower::Square => self.code.vector(MULSD, ACCUMULATOR, accumulator),
+            ExactPower::Reciprocal => {
+                self.code.load(OTHER, accumulator);
+                self.code.load(ACCUMULATOR, Operand::Constant(ONE));
+                self.code.vector(DIVSD, ACCUMULATOR, Operand::Vector(OTHER));
+            }
+            ExactPower::Root => {
+                self.code.load(OTHER, accumulator);
+                self.code.zero(THIRD);
+                self.code.vector(ADDSD, ACCUMULATOR, Operand::Vector(THIRD));
+                self.code.vector(SQRTSD, ACCUMULATOR, accumulator);
+                self.code.vector(UCOMISD, OTHER, Operand::Constant(f64::NEG_INFINITY.to_bits()));
+                let finite = Truth::of(Test::Equal).branch(&mut self.code, false);
+                self.code.load(ACCUMULATOR, Operand::Constant(f64::INFINITY.to_bits()));
+                self.code.bind(finite);
+            }
+        }
+        self.push_accumulator();
+        Ok(())
+    }
+
+    /// Compiles an operation on one value.
+    pub(super) fn unary_op(&mut self, op: VectorOp) -> Result<()> {
+        let value = self.pop()?;
+        if !matches!(value, Value::Accumulator) {
+            self.free_accumulator();
+        }
+        let operand = self.operand(&value, self.values.len())?;
+        self.code.vector(op, ACCUMULATOR, operand);
+        self.push_accumulator();
+        Ok(())
+    }
+}
+
+/// Returns a value that is a local or in the accumulator, once more.
+fn value_again(value: &Value) -> Value {
+    match value {
+        Value::Local(local) => Value::Local(*local),
+        _ => Value::Accumulator,
+    }
+}
