@@ -64,7 +64,7 @@ pub use crate::codegen::Listing;
 use crate::codegen::{self, Entry};
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
-use crate::host::{self, Callable, HostFunctions};
+use crate::host::{self, Callable, HostFunctions, discard};
 use crate::name::{Name, Names};
 use crate::pack::{CodeStore, StoreCounts};
 use crate::process::{self, Activity};
@@ -88,11 +88,12 @@ use rustc_hash::FxHashMap;
 use shapes::Shapes;
 use shared::SharedDefinitions;
 use slots::Slots;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use symbols::Symbols;
-use tier::{CompilePlan, TierUp};
+use tier::{CompilePlan, Tier, TierUp};
 use weak_table::WeakTable;
 use worker::{Announcement, Urgency, Workers};
 
@@ -350,6 +351,26 @@ impl Jit {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
         self.ask(work)?.wait(&self.workers, stopper)
+    }
+
+    /// Returns whether the first code of a function is made by the baseline compiler. A
+    /// debugger wants objects, which only LLVM makes.
+    fn begins_with_baseline(&self) -> bool {
+        let first = self.options.tier_up.first(self.options.code.level);
+        first == Tier::Quick && !self.options.debug_objects
+    }
+
+    /// Does work of the compiler on this thread, which may be in a call by a program: it
+    /// must need little stack.
+    ///
+    /// # Errors
+    /// A panic.
+    fn here<T>(&self, work: impl FnOnce() -> T) -> Result<T, Failure> {
+        let work = || catch_unwind(AssertUnwindSafe(|| timed(&self.counters, work)));
+        process::within(Activity::Steady, work).map_err(|panic| {
+            discard(panic);
+            Failure::internal("the baseline compiler panicked")
+        })
     }
 
     /// Queues work for a worker; returns the place where its result will

@@ -58,12 +58,40 @@ pub(super) fn body(
     let claim = definition.claim();
     let is_ours = claim.is_some();
     if let Some(claim) = claim {
-        let claimed = certain.iter().filter_map(|definition| Some((definition, definition.claim()?)));
-        let all = std::iter::once((definition, claim)).chain(claimed);
-        let parts = all.map(|(definition, claim)| planned(jit, bindings, definition, claim));
-        let _ = make_claimed(jit, bindings, parts);
+        make_with(jit, bindings, definition, claim, certain);
     }
     awaited(jit, bindings, definition, is_ours)
+}
+
+/// Does the same on any thread, for code that needs no compiler but the baseline compiler;
+/// `None` if another thread compiles the definition.
+///
+/// # Errors
+/// As [`body`].
+pub(super) fn body_here(
+    jit: &Arc<Jit>,
+    bindings: &Bindings,
+    definition: &Arc<Definition>,
+    certain: &[Arc<Definition>],
+) -> Option<Result<usize, Failure>> {
+    let claim = definition.claim()?;
+    make_with(jit, bindings, definition, claim, certain);
+    Some(awaited(jit, bindings, definition, true))
+}
+
+/// Compiles a definition that this thread has claimed, and those that it is certain to
+/// call unless others compile them.
+fn make_with(
+    jit: &Arc<Jit>,
+    bindings: &Bindings,
+    definition: &Arc<Definition>,
+    claim: Claim,
+    certain: &[Arc<Definition>],
+) {
+    let claimed = certain.iter().filter_map(|definition| Some((definition, definition.claim()?)));
+    let all = std::iter::once((definition, claim)).chain(claimed);
+    let parts = all.map(|(definition, claim)| planned(jit, bindings, definition, claim));
+    let _ = make_claimed(jit, bindings, parts);
 }
 
 /// Compiles a definition according to a given plan, on a worker. Returns the

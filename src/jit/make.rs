@@ -161,9 +161,9 @@ impl BodyRequest<'_> {
         self.plan.identity(self.function, self.entry, &jit.names)
     }
 
-    /// Returns whether the baseline compiler makes its code. A debugger reads objects.
+    /// Returns whether the baseline compiler makes its code.
     fn is_baseline(&self, jit: &Jit) -> bool {
-        self.plan.tier == Tier::Quick && self.entry == Entry::Call && !jit.options.debug_objects
+        self.plan.tier == Tier::Quick && self.entry == Entry::Call && jit.begins_with_baseline()
     }
 
     /// Keeps its code for later runs.

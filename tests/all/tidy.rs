@@ -33,7 +33,7 @@ const LAYERS: &[&[&str]] = &[
     ],
     &["syntax"],
     &["module", "sema", "world", "failure"],
-    &["tape", "interp", "codegen", "runtime", "pack"],
+    &["tape", "interp", "codegen", "runtime", "pack", "baseline"],
     &["jit", "cache"],
     &[
         "limits",
