@@ -18,8 +18,7 @@
 //! ```
 
 mod assembler;
-mod calls;
-mod control;
+mod constructs;
 mod frame;
 mod values;
 mod walk;
@@ -38,9 +37,4 @@ pub fn compile(body: Body<'_>, names: &Names, options: CompileOptions) -> Result
         return Err(CodegenError::TooLarge(size, LARGEST));
     }
     walk::Walk::new(body, names, options).compile()
-}
-
-/// Returns the error for what the check does not let through.
-fn missing() -> CodegenError {
-    CodegenError::Internal("a checked body is not in post-order".to_owned())
 }

@@ -19,6 +19,7 @@ mod answer;
 mod batch;
 mod bindings;
 mod block;
+mod body_request;
 mod certain;
 mod code;
 mod code_map;
@@ -73,6 +74,7 @@ use crate::sema::checked::{Callee, CheckedFunction};
 use crate::status::CompileObserver;
 use crate::stop::StopHandle;
 use answer::Answer;
+use body_request::BodyRequest;
 use code::{CodeBlock, RetiredCode};
 use code_map::CodeMap;
 use code_table::CodeTable;
@@ -81,7 +83,6 @@ use epoch::Epochs;
 use forks::WatchedProcess;
 use kal_code::{Address, CodeError, PlacedCode, Slab, SlabOptions, TrampolinePool};
 use linker::{LinkedObject, Linker};
-use make::BodyRequest;
 use parking_lot::Mutex;
 use refusal::LinkError;
 use rustc_hash::FxHashMap;
@@ -115,11 +116,12 @@ impl Counter {
 /// Totals of an engine since its start.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Functions whose IR was built; top-level expressions are not counted.
+    /// Functions compiled, each time; top-level expressions are not counted.
     pub ir_generated: Counter,
     /// Top-level expressions compiled.
     pub expressions: Counter,
-    /// Object files linked, of any kind.
+    /// Object files linked, of any kind; what the baseline compiler makes at once counts as
+    /// one.
     pub objects_linked: Counter,
     /// Nanoseconds that workers spent on compiling and linking.
     pub compile_nanoseconds: Counter,

@@ -26,7 +26,7 @@ pub(super) type Vector = u8;
 
 /// An operand that is not the register operand of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Operand {
+pub(super) enum MachineOperand {
     Vector(Vector),
     /// Memory at a distance from a register.
     At(Register, i32),
@@ -77,7 +77,7 @@ pub(super) enum Predicate {
 
 /// A condition of a jump: the low half of its opcode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Condition {
+pub(super) enum JumpCondition {
     Below = 0x2,
     AboveEqual = 0x3,
     Equal = 0x4,
@@ -100,7 +100,7 @@ pub(super) enum Rounding {
 
 /// A jump whose target is not known yet: the place of its distance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Jump(usize);
+pub(super) struct PendingJump(usize);
 
 /// A place in the code that jumps may lead to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,7 +108,7 @@ pub(super) struct Place(usize);
 
 /// Code under construction.
 #[derive(Default)]
-pub(super) struct Assembler {
+pub(super) struct MachineCode {
     bytes: Vec<u8>,
     fields: Vec<Field<Box<str>>>,
     constants: FxHashMap<u64, usize>,
@@ -120,7 +120,7 @@ pub(super) struct Assembler {
     routines: Vec<(Box<str>, Vec<usize>)>,
 }
 
-impl Assembler {
+impl MachineCode {
     pub(super) fn here(&self) -> Place {
         Place(self.bytes.len())
     }
@@ -135,11 +135,11 @@ impl Assembler {
 
     /// Appends the bytes that name a register and another operand. The distance to
     /// the pool is from the end of the instruction, which has `after` bytes more.
-    fn operands(&mut self, register: u8, operand: Operand, after: i32) {
+    fn operands(&mut self, register: u8, operand: MachineOperand, after: i32) {
         let register = register << 3;
         match operand {
-            Operand::Vector(other) => self.byte(0xc0 | register | other),
-            Operand::At(base, distance) => {
+            MachineOperand::Vector(other) => self.byte(0xc0 | register | other),
+            MachineOperand::At(base, distance) => {
                 let (mode, short) = match i8::try_from(distance) {
                     Ok(0) if base != Register::Rbp => (0x00, None),
                     Ok(short) => (0x40, Some(short)),
@@ -155,7 +155,7 @@ impl Assembler {
                     _ => {}
                 }
             }
-            Operand::Constant(bits) => {
+            MachineOperand::Constant(bits) => {
                 self.byte(0x05 | register);
                 let next = self.pool.len();
                 let index = *self.constants.entry(bits).or_insert(next);
@@ -185,13 +185,13 @@ impl Assembler {
     }
 
     /// Appends an operation whose first operand and result are in a register.
-    pub(super) fn vector(&mut self, op: VectorOp, to: Vector, from: Operand) {
+    pub(super) fn vector(&mut self, op: VectorOp, to: Vector, from: MachineOperand) {
         self.vector_opcode(op);
         self.operands(to, from, 0);
     }
 
     /// Appends a comparison whose result is a mask in place of its first operand.
-    pub(super) fn compare(&mut self, predicate: Predicate, to: Vector, from: Operand) {
+    pub(super) fn compare(&mut self, predicate: Predicate, to: Vector, from: MachineOperand) {
         self.vector_opcode(CMPSD);
         self.operands(to, from, 1);
         self.byte(predicate as u8);
@@ -200,27 +200,27 @@ impl Assembler {
     /// Appends a rounding to an integer: SSE4.1.
     pub(super) fn round(&mut self, rounding: Rounding, to: Vector, from: Vector) {
         self.bytes.extend_from_slice(&[0x66, 0x0f, 0x3a, 0x0b]);
-        self.operands(to, Operand::Vector(from), 1);
+        self.operands(to, MachineOperand::Vector(from), 1);
         self.byte(rounding as u8);
     }
 
     /// Appends a load of a double.
-    pub(super) fn load(&mut self, to: Vector, from: Operand) {
+    pub(super) fn load(&mut self, to: Vector, from: MachineOperand) {
         match from {
-            Operand::Vector(from) if from == to => {}
-            Operand::Vector(_) => self.vector(MOVAPS, to, from),
-            Operand::Constant(0) => self.zero(to),
-            Operand::At(..) | Operand::Constant(_) => self.vector(MOVSD_LOAD, to, from),
+            MachineOperand::Vector(from) if from == to => {}
+            MachineOperand::Vector(_) => self.vector(MOVAPS, to, from),
+            MachineOperand::Constant(0) => self.zero(to),
+            MachineOperand::At(..) | MachineOperand::Constant(_) => self.vector(MOVSD_LOAD, to, from),
         }
     }
 
     /// Appends a store of a double.
     pub(super) fn store(&mut self, base: Register, distance: i32, from: Vector) {
-        self.vector(MOVSD_STORE, from, Operand::At(base, distance));
+        self.vector(MOVSD_STORE, from, MachineOperand::At(base, distance));
     }
 
     pub(super) fn zero(&mut self, to: Vector) {
-        self.vector(XORPS, to, Operand::Vector(to));
+        self.vector(XORPS, to, MachineOperand::Vector(to));
     }
 
     pub(super) fn load_variable(&mut self, to: Vector, symbol: Symbol<'_>) {
@@ -234,7 +234,7 @@ impl Assembler {
     }
 
     /// Appends a load of eight bytes.
-    pub(super) fn load_word(&mut self, to: Register, from: Operand) {
+    pub(super) fn load_word(&mut self, to: Register, from: MachineOperand) {
         self.bytes.extend_from_slice(&[0x48, 0x8b]);
         self.operands(to as u8, from, 0);
     }
@@ -242,7 +242,7 @@ impl Assembler {
     /// Appends a store of eight bytes.
     pub(super) fn store_word(&mut self, base: Register, distance: i32, from: Register) {
         self.bytes.extend_from_slice(&[0x48, 0x89]);
-        self.operands(from as u8, Operand::At(base, distance), 0);
+        self.operands(from as u8, MachineOperand::At(base, distance), 0);
     }
 
     /// Appends a copy of one register to another.
@@ -270,16 +270,16 @@ impl Assembler {
     /// Appends a store of a constant of four bytes.
     pub(super) fn set_memory(&mut self, base: Register, distance: i32, value: u32) {
         self.byte(0xc7);
-        self.operands(0, Operand::At(base, distance), 4);
+        self.operands(0, MachineOperand::At(base, distance), 4);
         self.number(value);
     }
 
     /// Appends an increment of a count of four bytes in the frame, and its comparison.
     pub(super) fn count(&mut self, base: Register, distance: i32, most: u32) {
         self.byte(0xff);
-        self.operands(0, Operand::At(base, distance), 0);
+        self.operands(0, MachineOperand::At(base, distance), 0);
         self.byte(0x81);
-        self.operands(7, Operand::At(base, distance), 4);
+        self.operands(7, MachineOperand::At(base, distance), 4);
         self.number(most);
     }
 
@@ -303,13 +303,13 @@ impl Assembler {
     /// Appends a decrement of eight bytes.
     pub(super) fn decrement(&mut self, base: Register, distance: i32) {
         self.bytes.extend_from_slice(&[0x48, 0xff]);
-        self.operands(1, Operand::At(base, distance), 0);
+        self.operands(1, MachineOperand::At(base, distance), 0);
     }
 
     /// Appends a comparison of a register with memory.
     pub(super) fn compare_word(&mut self, register: Register, base: Register, distance: i32) {
         self.bytes.extend_from_slice(&[0x48, 0x3b]);
-        self.operands(register as u8, Operand::At(base, distance), 0);
+        self.operands(register as u8, MachineOperand::At(base, distance), 0);
     }
 
     /// Appends a test of whether a register is 0.
@@ -347,7 +347,7 @@ impl Assembler {
     /// Appends a call of what a word of memory leads to.
     pub(super) fn call_at(&mut self, base: Register, distance: i32) {
         self.byte(0xff);
-        self.operands(2, Operand::At(base, distance), 0);
+        self.operands(2, MachineOperand::At(base, distance), 0);
     }
 
     /// Appends a call of what a register leads to.
@@ -373,18 +373,18 @@ impl Assembler {
     }
 
     /// Appends a jump.
-    pub(super) fn jump(&mut self) -> Jump {
+    pub(super) fn jump(&mut self) -> PendingJump {
         self.byte(0xe9);
         self.number(0);
-        Jump(self.bytes.len() - 4)
+        PendingJump(self.bytes.len() - 4)
     }
 
     /// Appends a jump that is taken under a condition.
-    pub(super) fn jump_if(&mut self, condition: Condition) -> Jump {
+    pub(super) fn jump_if(&mut self, condition: JumpCondition) -> PendingJump {
         self.byte(0x0f);
         self.byte(0x80 | condition as u8);
         self.number(0);
-        Jump(self.bytes.len() - 4)
+        PendingJump(self.bytes.len() - 4)
     }
 
     /// Appends a jump to a place before it.
@@ -394,13 +394,13 @@ impl Assembler {
     }
 
     /// Makes jumps lead here.
-    pub(super) fn bind(&mut self, jumps: impl IntoIterator<Item = Jump>) {
+    pub(super) fn bind(&mut self, jumps: impl IntoIterator<Item = PendingJump>) {
         let here = self.here();
         jumps.into_iter().for_each(|jump| self.bind_to(jump, here));
     }
 
     /// Makes a jump lead to a place.
-    pub(super) fn bind_to(&mut self, jump: Jump, place: Place) {
+    pub(super) fn bind_to(&mut self, jump: PendingJump, place: Place) {
         let distance = (place.0 as i64 - (jump.0 as i64 + 4)) as i32;
         self.patch(Place(jump.0), distance.cast_unsigned());
     }

@@ -1,6 +1,6 @@
 //! The frame of baseline code: where locals, waiting values and counts are.
 
-use super::assembler::{Operand, Register};
+use super::assembler::{MachineOperand, Register};
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 
 /// The number of arguments that are passed in registers.
@@ -76,9 +76,9 @@ impl Frame {
 
     /// Returns where a call finds an argument beyond the registers: at a distance from
     /// the stack pointer.
-    pub(super) fn outgoing(&mut self, index: usize) -> Operand {
+    pub(super) fn outgoing(&mut self, index: usize) -> MachineOperand {
         self.outgoing = self.outgoing.max(index + 1);
-        Operand::At(Register::Rsp, 8 * index as i32)
+        MachineOperand::At(Register::Rsp, 8 * index as i32)
     }
 
     /// Returns how far the stack pointer is below the saved registers, in bytes: such that

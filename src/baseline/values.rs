@@ -4,7 +4,7 @@
 //! change is *settled* before it does: copied to the slot of its height. So is what is in
 //! the accumulator, before another value takes its place.
 
-use super::assembler::{Assembler, Condition, Jump};
+use super::assembler::{JumpCondition, MachineCode, PendingJump};
 
 /// A value that waits for the node that takes it.
 #[derive(Debug)]
@@ -28,8 +28,8 @@ pub(super) enum Value {
 #[derive(Debug)]
 pub(super) struct Truth {
     pub(super) test: Test,
-    pub(super) when_true: Vec<Jump>,
-    pub(super) when_false: Vec<Jump>,
+    pub(super) when_true: Vec<PendingJump>,
+    pub(super) when_false: Vec<PendingJump>,
 }
 
 /// What `ucomisd` has left in the flags for a condition to be true.
@@ -75,7 +75,7 @@ impl Truth {
 
     /// Appends jumps that are taken if the condition is as `when` says. The code goes on
     /// here if it is not. Returns the jumps.
-    pub(super) fn branch(self, code: &mut Assembler, when: bool) -> Vec<Jump> {
+    pub(super) fn branch(self, code: &mut MachineCode, when: bool) -> Vec<PendingJump> {
         let (mut taken, here) =
             if when { (self.when_true, self.when_false) } else { (self.when_false, self.when_true) };
         self.test.branch(code, when, &mut taken);
@@ -87,23 +87,23 @@ impl Truth {
 impl Test {
     /// Appends the jumps for what the flags say. After a comparison with NaN, the flags for
     /// "equal", "below" and "parity" are set.
-    fn branch(self, code: &mut Assembler, when: bool, taken: &mut Vec<Jump>) {
+    fn branch(self, code: &mut MachineCode, when: bool, taken: &mut Vec<PendingJump>) {
         let simple = match (self, when) {
-            (Self::Greater, true) | (Self::NotGreater, false) => Condition::Above,
-            (Self::Greater, false) | (Self::NotGreater, true) => Condition::BelowEqual,
-            (Self::GreaterEqual, true) | (Self::NotGreaterEqual, false) => Condition::AboveEqual,
-            (Self::GreaterEqual, false) | (Self::NotGreaterEqual, true) => Condition::Below,
-            (Self::Apart, true) | (Self::NotApart, false) => Condition::NotEqual,
-            (Self::Apart, false) | (Self::NotApart, true) => Condition::Equal,
+            (Self::Greater, true) | (Self::NotGreater, false) => JumpCondition::Above,
+            (Self::Greater, false) | (Self::NotGreater, true) => JumpCondition::BelowEqual,
+            (Self::GreaterEqual, true) | (Self::NotGreaterEqual, false) => JumpCondition::AboveEqual,
+            (Self::GreaterEqual, false) | (Self::NotGreaterEqual, true) => JumpCondition::Below,
+            (Self::Apart, true) | (Self::NotApart, false) => JumpCondition::NotEqual,
+            (Self::Apart, false) | (Self::NotApart, true) => JumpCondition::Equal,
             (Self::Equal, true) | (Self::NotEqual, false) => {
-                let unordered = code.jump_if(Condition::Parity);
-                taken.push(code.jump_if(Condition::Equal));
+                let unordered = code.jump_if(JumpCondition::Parity);
+                taken.push(code.jump_if(JumpCondition::Equal));
                 code.bind([unordered]);
                 return;
             }
             (Self::Equal, false) | (Self::NotEqual, true) => {
-                taken.push(code.jump_if(Condition::Parity));
-                Condition::NotEqual
+                taken.push(code.jump_if(JumpCondition::Parity));
+                JumpCondition::NotEqual
             }
         };
         taken.push(code.jump_if(simple));

@@ -1,24 +1,28 @@
 //! The walk over the nodes of a function.
 
-use super::assembler::{
-    ADDSD, Assembler, DIVSD, MULSD, Operand, Place, Predicate, Register, SQRTSD, SUBSD, UCOMISD, VectorOp,
-    XORPD,
-};
-use super::calls::Direct;
-use super::control::{Construct, Rare};
+mod calls;
+mod control;
+mod operators;
+
+use super::assembler::{MachineCode, MachineOperand, Place, Register};
+use super::constructs::{CodeConstruct, Rare};
 use super::frame::{Frame, REGISTERS};
-use super::missing;
-use super::values::{Test, Truth, Value};
+use super::values::Value;
 use crate::abi::{self, Symbol};
 use crate::codegen::{Body, CodegenError, CompileOptions, polls};
-use crate::host::power::ExactPower;
+use crate::host::Builtin;
 use crate::name::{Name, Names};
 use crate::pack::portable::PortableCode;
 use crate::sema::checked::{CheckedFunction, CheckedNode, EXPRESSION};
-use crate::syntax::operator::{BinaryOp, UnaryOp};
+use crate::syntax::operator::UnaryOp;
 use rustc_hash::FxHashMap;
 
-pub(super) type Result<T> = std::result::Result<T, CodegenError>;
+type WalkResult<T> = Result<T, CodegenError>;
+
+/// Creates the error for something that the check guarantees.
+fn missing() -> CodegenError {
+    CodegenError::missing()
+}
 
 /// The sign of a double.
 pub(super) const SIGN: u64 = 1 << 63;
@@ -36,19 +40,19 @@ pub(super) struct Walk<'a> {
     pub(super) names: &'a Names,
     pub(super) options: CompileOptions,
     /// The functions of the library that are called directly, by name and arity.
-    pub(super) direct: FxHashMap<(Name, u32), Direct>,
+    pub(super) direct: FxHashMap<(Name, u32), Builtin>,
     loads_numbers: bool,
     /// The number of calls, and of iterations of a call, after which it reports that it
     /// is hot.
     pub(super) hot_after: Option<u32>,
-    pub(super) code: Assembler,
+    pub(super) code: MachineCode,
     pub(super) frame: Frame,
     pub(super) values: Vec<Value>,
     /// The heights of locals that are waiting and may change.
     waiting: Vec<usize>,
     /// The height of the value in the accumulator.
     accumulator: Option<usize>,
-    pub(super) open: Vec<Construct>,
+    pub(super) open: Vec<CodeConstruct>,
     /// What is appended behind the function.
     pub(super) rare: Vec<Rare>,
     /// Where hot loops are left: how many values more may be passed on. `None` if they
@@ -65,10 +69,10 @@ impl<'a> Walk<'a> {
             function,
             names,
             options,
-            direct: body.builtins.iter().map(|(name, of)| ((*name, of.arity()), Direct::of(*of))).collect(),
+            direct: body.builtins.iter().map(|(name, of)| ((*name, of.arity()), *of)).collect(),
             loads_numbers: body.loads_numbers,
             hot_after: body.hot_after,
-            code: Assembler::default(),
+            code: MachineCode::default(),
             frame: Frame::of(function),
             values: Vec::new(),
             waiting: Vec::new(),
@@ -81,7 +85,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Compiles the function.
-    pub(super) fn compile(mut self) -> Result<PortableCode> {
+    pub(super) fn compile(mut self) -> WalkResult<PortableCode> {
         let nodes = &self.function.nodes;
         let is_call = |index: u32| self.is_call(index);
         let calls = (0..self.function.callees.len()).any(|index| is_call(index as u32));
@@ -156,11 +160,11 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn epilogue(&mut self) {
-        self.code.load_word(Register::Rbx, Operand::At(Register::Rbp, -8));
+        self.code.load_word(Register::Rbx, MachineOperand::At(Register::Rbp, -8));
         self.code.leave();
     }
 
-    fn node(&mut self, node: CheckedNode) -> Result<()> {
+    fn node(&mut self, node: CheckedNode) -> WalkResult<()> {
         match node {
             CheckedNode::Number(index) => self.values.push(Value::Number(index)),
             CheckedNode::Local(local) => self.local(local),
@@ -196,7 +200,7 @@ impl<'a> Walk<'a> {
     // --- values -----------------------------------------------------------
 
     /// Pops a value; it is as it was at its height, which is the new height of the stack.
-    pub(super) fn pop(&mut self) -> Result<Value> {
+    pub(super) fn pop(&mut self) -> WalkResult<Value> {
         let value = self.values.pop().ok_or_else(missing)?;
         let height = self.values.len();
         if self.accumulator == Some(height) {
@@ -247,7 +251,7 @@ impl<'a> Walk<'a> {
     fn settle_local(&mut self, height: usize) {
         if let Value::Local(local) = self.values[height] {
             let (from, to) = (self.frame.local(local), self.frame.value(height));
-            self.code.load_word(Register::Rax, Operand::At(Register::Rbp, from));
+            self.code.load_word(Register::Rax, MachineOperand::At(Register::Rbp, from));
             self.code.store_word(Register::Rbp, to, Register::Rax);
             self.values[height] = Value::Settled;
         }
@@ -262,30 +266,30 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the operand of a value at a height, which may need `rax` until it is used.
-    pub(super) fn operand(&mut self, value: &Value, height: usize) -> Result<Operand> {
+    pub(super) fn operand(&mut self, value: &Value, height: usize) -> WalkResult<MachineOperand> {
         Ok(match *value {
             Value::Number(index) if self.loads_numbers => {
                 let numbers = self.frame.numbers();
-                self.code.load_word(Register::Rax, Operand::At(Register::Rbp, numbers));
-                Operand::At(Register::Rax, 8 * index as i32)
+                self.code.load_word(Register::Rax, MachineOperand::At(Register::Rbp, numbers));
+                MachineOperand::At(Register::Rax, 8 * index as i32)
             }
-            Value::Number(index) => Operand::Constant(self.function.numbers[index as usize].to_bits()),
-            Value::Local(local) => Operand::At(Register::Rbp, self.frame.local(local)),
-            Value::Settled | Value::Step => Operand::At(Register::Rbp, self.frame.value(height)),
-            Value::Accumulator => Operand::Vector(ACCUMULATOR),
+            Value::Number(index) => MachineOperand::Constant(self.function.numbers[index as usize].to_bits()),
+            Value::Local(local) => MachineOperand::At(Register::Rbp, self.frame.local(local)),
+            Value::Settled | Value::Step => MachineOperand::At(Register::Rbp, self.frame.value(height)),
+            Value::Accumulator => MachineOperand::Vector(ACCUMULATOR),
             Value::Truth(_) | Value::Undecided => return Err(missing()),
         })
     }
 
     /// Loads a value that was just popped into a register.
-    pub(super) fn load(&mut self, to: u8, value: Value) -> Result<()> {
+    pub(super) fn load(&mut self, to: u8, value: Value) -> WalkResult<()> {
         let operand = self.operand(&value, self.values.len())?;
         self.code.load(to, operand);
         Ok(())
     }
 
     /// Loads a value that was just popped into the accumulator.
-    fn accumulate(&mut self, value: Value) -> Result<()> {
+    fn accumulate(&mut self, value: Value) -> WalkResult<()> {
         if !matches!(value, Value::Accumulator) {
             self.free_accumulator();
         }
@@ -294,20 +298,20 @@ impl<'a> Walk<'a> {
 
     /// Pops two values. Loads the first into the accumulator and returns the operand of the
     /// second, which may be in another register.
-    pub(super) fn two(&mut self) -> Result<Operand> {
+    pub(super) fn two(&mut self) -> WalkResult<MachineOperand> {
         let right = self.pop()?;
         let left = self.pop()?;
         let height = self.values.len();
         if matches!(right, Value::Accumulator) {
-            self.code.load(OTHER, Operand::Vector(ACCUMULATOR));
+            self.code.load(OTHER, MachineOperand::Vector(ACCUMULATOR));
             self.load(ACCUMULATOR, left)?;
-            return Ok(Operand::Vector(OTHER));
+            return Ok(MachineOperand::Vector(OTHER));
         }
         self.accumulate(left)?;
         self.operand(&right, height + 1)
     }
 
-    fn set_local(&mut self, local: u32) -> Result<()> {
+    fn set_local(&mut self, local: u32) -> WalkResult<()> {
         let value = self.pop()?;
         let again = match value {
             Value::Number(index) => Value::Number(index),
@@ -321,7 +325,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Stores a value that was just popped in a local.
-    pub(super) fn store_local(&mut self, local: u32, value: Value) -> Result<()> {
+    pub(super) fn store_local(&mut self, local: u32, value: Value) -> WalkResult<()> {
         self.settle_copies(local);
         let place = self.frame.local(local);
         match value {
@@ -335,192 +339,11 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn set_variable(&mut self, name: Name) -> Result<()> {
+    fn set_variable(&mut self, name: Name) -> WalkResult<()> {
         let value = self.pop()?;
         self.accumulate(value)?;
         let names = self.names;
         self.code.store_variable(Symbol::Variable(&names.text(name)), ACCUMULATOR);
-        self.push_accumulator();
-        Ok(())
-    }
-
-    // --- operators ----------------------------------------------------------
-
-    fn negate(&mut self) -> Result<()> {
-        let value = self.pop()?;
-        self.accumulate(value)?;
-        self.code.load(OTHER, Operand::Constant(SIGN));
-        self.code.vector(XORPD, ACCUMULATOR, Operand::Vector(OTHER));
-        self.push_accumulator();
-        Ok(())
-    }
-
-    fn binary(&mut self, op: BinaryOp) -> Result<()> {
-        let arithmetic = match op {
-            BinaryOp::Add => ADDSD,
-            BinaryOp::Subtract => SUBSD,
-            BinaryOp::Multiply => MULSD,
-            BinaryOp::Divide => DIVSD,
-            BinaryOp::Remainder => return self.call_routine("fmod", 2),
-            BinaryOp::Power => return self.power(),
-            comparison => return self.compare(comparison),
-        };
-        let right = self.two()?;
-        self.code.vector(arithmetic, ACCUMULATOR, right);
-        self.push_accumulator();
-        Ok(())
-    }
-
-    /// Compiles a comparison: to flags if the next node branches, else to a number.
-    fn compare(&mut self, op: BinaryOp) -> Result<()> {
-        if self.is_branch_next() {
-            let truth = self.compare_to_branch(op)?;
-            self.values.push(Value::Truth(truth));
-            return Ok(());
-        }
-        let (predicate, is_swapped) = match op {
-            BinaryOp::Less => (Predicate::Less, false),
-            BinaryOp::LessEqual => (Predicate::LessEqual, false),
-            BinaryOp::Greater => (Predicate::Less, true),
-            BinaryOp::GreaterEqual => (Predicate::LessEqual, true),
-            BinaryOp::Equal => (Predicate::Equal, false),
-            BinaryOp::NotEqual => (Predicate::NotEqual, false),
-            _ => return Err(missing()),
-        };
-        let right = self.two()?;
-        if is_swapped {
-            self.code.load(OTHER, right);
-            self.code.compare(predicate, OTHER, Operand::Vector(ACCUMULATOR));
-            self.code.load(ACCUMULATOR, Operand::Constant(ONE));
-        } else {
-            self.code.compare(predicate, ACCUMULATOR, right);
-            self.code.load(OTHER, Operand::Constant(ONE));
-        }
-        self.code.vector(super::assembler::ANDPD, ACCUMULATOR, Operand::Vector(OTHER));
-        self.push_accumulator();
-        Ok(())
-    }
-
-    fn compare_to_branch(&mut self, op: BinaryOp) -> Result<Truth> {
-        let (test, takes_right_first) = match op {
-            BinaryOp::Greater => (Test::Greater, false),
-            BinaryOp::GreaterEqual => (Test::GreaterEqual, false),
-            BinaryOp::Less => (Test::Greater, true),
-            BinaryOp::LessEqual => (Test::GreaterEqual, true),
-            BinaryOp::Equal => (Test::Equal, false),
-            BinaryOp::NotEqual => (Test::NotEqual, false),
-            _ => return Err(missing()),
-        };
-        let right = self.pop()?;
-        let left = self.pop()?;
-        let height = self.values.len();
-        let ((first, first_height), (second, second_height)) =
-            if takes_right_first { ((right, height + 1), (left, height)) } else { ((left, height), (right, height + 1)) };
-        let first = self.operand(&first, first_height)?;
-        let register = if let Operand::Vector(register) = first {
-            register
-        } else {
-            self.code.load(OTHER, first);
-            OTHER
-        };
-        let second = self.operand(&second, second_height)?;
-        self.code.vector(UCOMISD, register, second);
-        Ok(Truth::of(test))
-    }
-
-    /// Returns whether the next node branches on the value of this one, so that it need not
-    /// be a number.
-    pub(super) fn is_branch_next(&self) -> bool {
-        match self.function.nodes.get(self.at + 1) {
-            Some(
-                CheckedNode::Then
-                | CheckedNode::ForCondition
-                | CheckedNode::ShortCircuit(_)
-                | CheckedNode::Unary(UnaryOp::Not),
-            ) => true,
-            Some(CheckedNode::Binary(op)) => op.short_circuits(),
-            _ => false,
-        }
-    }
-
-    /// Pops a value as a condition: NaN and 0 are false.
-    pub(super) fn pop_truth(&mut self) -> Result<Truth> {
-        let value = self.pop()?;
-        if let Value::Truth(truth) = value {
-            return Ok(truth);
-        }
-        let operand = self.operand(&value, self.values.len())?;
-        self.code.zero(OTHER);
-        self.code.vector(UCOMISD, OTHER, operand);
-        Ok(Truth::of(Test::Apart))
-    }
-
-    /// Pushes a condition, as a number unless the next node branches on it.
-    pub(super) fn push_truth(&mut self, truth: Truth) {
-        if self.is_branch_next() {
-            self.values.push(Value::Truth(truth));
-            return;
-        }
-        self.free_accumulator();
-        let when_false = truth.branch(&mut self.code, false);
-        self.code.load(ACCUMULATOR, Operand::Constant(ONE));
-        let end = self.code.jump();
-        self.code.bind(when_false);
-        self.code.zero(ACCUMULATOR);
-        self.code.bind([end]);
-        self.push_accumulator();
-    }
-
-    fn not(&mut self) -> Result<()> {
-        let truth = self.pop_truth()?.negated();
-        self.push_truth(truth);
-        Ok(())
-    }
-
-    /// Compiles `^`, and calls of `pow`. See [`crate::host::power`].
-    pub(super) fn power(&mut self) -> Result<()> {
-        let exact = match self.values.last() {
-            Some(Value::Number(index)) if !self.loads_numbers => {
-                ExactPower::of(self.function.numbers[*index as usize])
-            }
-            _ => None,
-        };
-        let Some(exact) = exact else { return self.call_routine(&Direct::pow()?, 2) };
-        self.pop()?;
-        let base = self.pop()?;
-        self.accumulate(base)?;
-        let accumulator = Operand::Vector(ACCUMULATOR);
-        match exact {
-            ExactPower::Same => {}
-            ExactPower::Square => self.code.vector(MULSD, ACCUMULATOR, accumulator),
-            ExactPower::Reciprocal => {
-                self.code.load(OTHER, accumulator);
-                self.code.load(ACCUMULATOR, Operand::Constant(ONE));
-                self.code.vector(DIVSD, ACCUMULATOR, Operand::Vector(OTHER));
-            }
-            ExactPower::Root => {
-                self.code.load(OTHER, accumulator);
-                self.code.zero(THIRD);
-                self.code.vector(ADDSD, ACCUMULATOR, Operand::Vector(THIRD));
-                self.code.vector(SQRTSD, ACCUMULATOR, accumulator);
-                self.code.vector(UCOMISD, OTHER, Operand::Constant(f64::NEG_INFINITY.to_bits()));
-                let finite = Truth::of(Test::Equal).branch(&mut self.code, false);
-                self.code.load(ACCUMULATOR, Operand::Constant(f64::INFINITY.to_bits()));
-                self.code.bind(finite);
-            }
-        }
-        self.push_accumulator();
-        Ok(())
-    }
-
-    /// Compiles an operation on one value.
-    pub(super) fn unary_op(&mut self, op: VectorOp) -> Result<()> {
-        let value = self.pop()?;
-        if !matches!(value, Value::Accumulator) {
-            self.free_accumulator();
-        }
-        let operand = self.operand(&value, self.values.len())?;
-        self.code.vector(op, ACCUMULATOR, operand);
         self.push_accumulator();
         Ok(())
     }

@@ -8,8 +8,9 @@
 //! the definition, its code is retired.
 
 use super::Jit;
+use super::body_request::{BodyRequest, MadeBody};
 use super::code::{CompiledCode, LinkedBody, SharedBody};
-use super::make::{BodyRequest, MadeBody, make};
+use super::make::make;
 use super::place;
 use super::tier::{CompilePlan, Tier};
 use super::waiters::Waiters;

@@ -6,8 +6,9 @@
 //! for one run, which owns it.
 
 use super::bindings::Bindings;
+use super::body_request::BodyRequest;
 use super::code::LinkedBody;
-use super::make::{BodyRequest, make};
+use super::make::make;
 use super::tier::{CompilePlan, Tier};
 use super::{Jit, place};
 use crate::budget::ContextBudget;

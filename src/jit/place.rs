@@ -2,8 +2,8 @@
 //! baseline compiler makes. Neither LLVM nor a linker is needed.
 
 use super::Jit;
+use super::body_request::{BodyRequest, MadeBody};
 use super::code::{LinkedBody, Object};
-use super::make::{BodyRequest, MadeBody};
 use super::refusal::LinkError;
 use super::slots::HeldOffsets;
 use crate::abi::Symbol;

@@ -16,8 +16,8 @@ use super::refusal::{Result, missing};
 use super::types::{PassedArgument, REGISTERS, Types, WideSignature, result};
 use crate::abi::{self, Symbol};
 use crate::codegen::body::{Body, LoopEntry};
-use crate::codegen::polls;
 use crate::codegen::options::{CompileOptions, Level};
+use crate::codegen::polls;
 use crate::host::Builtin;
 use crate::name::{Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION};
@@ -193,8 +193,8 @@ impl LoweringJob<'_, '_> {
     /// it reports that it is hot, if it counts them.
     fn lower(self, checks: bool, hot_after: Option<u32>) -> Result<()> {
         let nodes = &self.source.nodes;
-        let late =
-            polls::late_checks(nodes, &|index| self.is_call(index)).filter(|_| checks && !self.options.counts_fuel);
+        let late = polls::late_checks(nodes, &|index| self.is_call(index))
+            .filter(|_| checks && !self.options.counts_fuel);
         let loads_numbers = self.loads_numbers;
         let mut lowering = IrLowering::new(self)?;
         if loads_numbers {

@@ -86,7 +86,9 @@ impl<'c> Types<'c> {
         }
         // The runtime must agree before a frame is made that may not fit the
         // reserve below the stack limit.
-        for (name, value) in [("probe-stack", abi::PROBE), ("stack-probe-size", &abi::SMALL_FRAME.to_string())] {
+        for (name, value) in
+            [("probe-stack", abi::PROBE), ("stack-probe-size", &abi::SMALL_FRAME.to_string())]
+        {
             let attribute = self.context.create_string_attribute(name, value);
             function.add_attribute(AttributeLoc::Function, attribute);
         }

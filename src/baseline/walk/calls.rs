@@ -1,36 +1,17 @@
 //! Calls: through slots, and of the functions that the compiler knows.
 
-use super::assembler::{ANDNPD, ANDPD, Condition, ORPD, Operand, Register, Rounding, SQRTSD, UCOMISD};
-use super::frame::REGISTERS;
-use super::missing;
-use super::values::Value;
-use super::walk::{ACCUMULATOR, OTHER, Result, SIGN, THIRD, Walk};
+use super::{ACCUMULATOR, OTHER, SIGN, THIRD, Walk, WalkResult, missing};
 use crate::abi::Symbol;
+use crate::baseline::assembler::{
+    ANDNPD, ANDPD, JumpCondition, MachineOperand, ORPD, Register, Rounding, SQRTSD, UCOMISD,
+};
+use crate::baseline::frame::REGISTERS;
+use crate::baseline::values::Value;
 use crate::host::{Builtin, Intrinsic, PURE_FUNCTION, PureFunction};
 use crate::processor::Processor;
 
-/// A function that is called directly, or no call at all.
-#[derive(Clone, Copy)]
-pub(super) enum Direct {
-    Instruction(Intrinsic),
-    Pure(PureFunction),
-}
-
-impl Direct {
-    pub(super) fn of(builtin: Builtin) -> Self {
-        match builtin {
-            Builtin::Instruction(intrinsic) => Self::Instruction(intrinsic),
-            Builtin::Call(function) => Self::Pure(function),
-        }
-    }
-
-    /// Returns the symbol of `pow`.
-    pub(super) fn pow() -> Result<String> {
-        PureFunction::pow().map(symbol).ok_or_else(missing)
-    }
-}
-
-fn symbol(function: PureFunction) -> String {
+/// Returns the symbol of a pure function.
+pub(super) fn symbol(function: PureFunction) -> String {
     format!("{PURE_FUNCTION}{}", function.text())
 }
 
@@ -41,12 +22,12 @@ impl Walk<'_> {
         !self.direct.contains_key(&(callee.name, callee.arity))
     }
 
-    pub(super) fn call(&mut self, index: u32) -> Result<()> {
+    pub(super) fn call(&mut self, index: u32) -> WalkResult<()> {
         let callee = *self.function.callees.get(index as usize).ok_or_else(missing)?;
         match self.direct.get(&(callee.name, callee.arity)) {
-            Some(Direct::Instruction(intrinsic)) => return self.intrinsic(*intrinsic),
-            Some(Direct::Pure(function)) if PureFunction::pow() == Some(*function) => return self.power(),
-            Some(Direct::Pure(function)) => {
+            Some(Builtin::Instruction(intrinsic)) => return self.intrinsic(*intrinsic),
+            Some(builtin @ Builtin::Call(_)) if builtin.is_pow() => return self.power(),
+            Some(Builtin::Call(function)) => {
                 let symbol = symbol(*function);
                 return self.call_routine(&symbol, callee.arity as usize);
             }
@@ -61,7 +42,7 @@ impl Walk<'_> {
     }
 
     /// Calls a routine of the process, which takes values only.
-    pub(super) fn call_routine(&mut self, symbol: &str, arity: usize) -> Result<()> {
+    pub(super) fn call_routine(&mut self, symbol: &str, arity: usize) -> WalkResult<()> {
         self.pass(arity)?;
         self.code.call_routine(symbol);
         self.push_accumulator();
@@ -69,7 +50,7 @@ impl Walk<'_> {
     }
 
     /// Pops the arguments of a call, and puts them where the callee finds them.
-    fn pass(&mut self, arity: usize) -> Result<()> {
+    fn pass(&mut self, arity: usize) -> WalkResult<()> {
         let first = self.values.len().checked_sub(arity).ok_or_else(missing)?;
         let is_argument = |height: usize| height >= first;
         let is_passed = |value: &Value| matches!(value, Value::Accumulator);
@@ -84,7 +65,7 @@ impl Walk<'_> {
         // What is in the accumulator first: it is where the first argument goes.
         let of_accumulator = of_accumulator.filter(|index| *index < REGISTERS);
         if let Some(index) = of_accumulator {
-            self.code.load(index as u8, Operand::Vector(ACCUMULATOR));
+            self.code.load(index as u8, MachineOperand::Vector(ACCUMULATOR));
         }
         for index in (0..arity.min(REGISTERS)).filter(|index| Some(*index) != of_accumulator) {
             let operand = self.operand_at(first + index)?;
@@ -97,7 +78,7 @@ impl Walk<'_> {
     }
 
     /// Returns the operand of a value that stays on the stack.
-    pub(super) fn operand_at(&mut self, height: usize) -> Result<Operand> {
+    pub(super) fn operand_at(&mut self, height: usize) -> WalkResult<MachineOperand> {
         let value = std::mem::replace(&mut self.values[height], Value::Settled);
         let operand = self.operand(&value, height);
         self.values[height] = value;
@@ -105,10 +86,10 @@ impl Walk<'_> {
     }
 
     /// Stores a value that stays on the stack in memory.
-    pub(super) fn pass_in_memory(&mut self, height: usize, to: Operand) -> Result<()> {
-        let Operand::At(base, distance) = to else { return Err(missing()) };
+    pub(super) fn pass_in_memory(&mut self, height: usize, to: MachineOperand) -> WalkResult<()> {
+        let MachineOperand::At(base, distance) = to else { return Err(missing()) };
         match self.operand_at(height)? {
-            Operand::Vector(register) => self.code.store(base, distance, register),
+            MachineOperand::Vector(register) => self.code.store(base, distance, register),
             operand => {
                 self.code.load_word(Register::Rax, operand);
                 self.code.store_word(base, distance, Register::Rax);
@@ -117,13 +98,13 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn intrinsic(&mut self, intrinsic: Intrinsic) -> Result<()> {
+    fn intrinsic(&mut self, intrinsic: Intrinsic) -> WalkResult<()> {
         match intrinsic {
             Intrinsic::Sqrt => self.unary_op(SQRTSD),
             Intrinsic::Fabs => {
                 self.pass(1)?;
-                self.code.load(OTHER, Operand::Constant(!SIGN));
-                self.code.vector(ANDPD, ACCUMULATOR, Operand::Vector(OTHER));
+                self.code.load(OTHER, MachineOperand::Constant(!SIGN));
+                self.code.vector(ANDPD, ACCUMULATOR, MachineOperand::Vector(OTHER));
                 self.push_accumulator();
                 Ok(())
             }
@@ -135,7 +116,7 @@ impl Walk<'_> {
         }
     }
 
-    fn rounded(&mut self, rounding: Rounding, routine: &str) -> Result<()> {
+    fn rounded(&mut self, rounding: Rounding, routine: &str) -> WalkResult<()> {
         if self.options.processor != Processor::Native || !is_x86_feature_detected!("sse4.1") {
             return self.call_routine(routine, 1);
         }
@@ -147,18 +128,18 @@ impl Walk<'_> {
 
     /// Compiles `copysign`, for which the sign of a NaN is positive: see
     /// [`crate::host::copysign`].
-    fn copysign(&mut self) -> Result<()> {
+    fn copysign(&mut self) -> WalkResult<()> {
         self.pass(2)?;
         self.code.zero(THIRD);
-        self.code.vector(UCOMISD, OTHER, Operand::Vector(OTHER));
-        let ordered = self.code.jump_if(Condition::NoParity);
-        self.code.load(OTHER, Operand::Vector(THIRD));
+        self.code.vector(UCOMISD, OTHER, MachineOperand::Vector(OTHER));
+        let ordered = self.code.jump_if(JumpCondition::NoParity);
+        self.code.load(OTHER, MachineOperand::Vector(THIRD));
         self.code.bind([ordered]);
-        self.code.load(THIRD, Operand::Constant(SIGN));
-        self.code.vector(ANDPD, OTHER, Operand::Vector(THIRD));
-        self.code.vector(ANDNPD, THIRD, Operand::Vector(ACCUMULATOR));
-        self.code.vector(ORPD, THIRD, Operand::Vector(OTHER));
-        self.code.load(ACCUMULATOR, Operand::Vector(THIRD));
+        self.code.load(THIRD, MachineOperand::Constant(SIGN));
+        self.code.vector(ANDPD, OTHER, MachineOperand::Vector(THIRD));
+        self.code.vector(ANDNPD, THIRD, MachineOperand::Vector(ACCUMULATOR));
+        self.code.vector(ORPD, THIRD, MachineOperand::Vector(OTHER));
+        self.code.load(ACCUMULATOR, MachineOperand::Vector(THIRD));
         self.push_accumulator();
         Ok(())
     }

@@ -1,57 +1,12 @@
 //! Branches and loops, safepoint polls, and what happens rarely.
 
-use super::assembler::{Condition, Jump, Operand, Place, Register};
-use super::frame::REGISTERS;
-use super::missing;
-use super::values::Value;
-use super::walk::{ACCUMULATOR, OTHER, Result, Walk};
+use super::{ACCUMULATOR, OTHER, Walk, WalkResult, missing};
 use crate::abi::{self, Symbol};
+use crate::baseline::assembler::{ADDSD, JumpCondition, MachineOperand, Place, Register};
+use crate::baseline::constructs::{CodeConstruct, Loop, Rare, RareEvent};
+use crate::baseline::frame::REGISTERS;
+use crate::baseline::values::Value;
 use crate::syntax::operator::BinaryOp;
-
-/// A construct whose end has not been reached yet.
-pub(super) enum Construct {
-    /// `&&`, `||`: the jumps taken where the left side decided.
-    ShortCircuit { op: BinaryOp, decided: Vec<Jump> },
-    /// `if`, before its `else`: the jumps to there.
-    Then(Vec<Jump>),
-    /// `if`, after its `else`: the jump to the end.
-    Else(Jump),
-    Loop(Loop),
-}
-
-/// The parts of a `for`, in the order of the code: condition, step, body, increment. They
-/// run in the order body, step, condition, increment.
-pub(super) struct Loop {
-    /// The node that first sets the variable.
-    node: usize,
-    variable: u32,
-    /// The height of the step.
-    height: usize,
-    /// The jump to the body, from before the loop.
-    enter: Jump,
-    condition: Place,
-    /// Known after the condition: the jumps out of the loop, and to the increment.
-    decision: Option<(Vec<Jump>, Jump)>,
-    step: Place,
-    body: Place,
-}
-
-/// What happens rarely: it is entered by jumps, and goes back.
-pub(super) struct Rare {
-    enter: Vec<Jump>,
-    back: Place,
-    what: RareEvent,
-}
-
-enum RareEvent {
-    /// A poll has found something.
-    Stop,
-    /// There have been many calls.
-    Hot,
-    /// The loop of a node has had many iterations. The values that are live across it, with
-    /// their heights, and the steps of the loops whose conditions it is part of.
-    HotLoop { node: usize, live: Vec<(Value, usize)> },
-}
 
 impl Walk<'_> {
     /// Compiles a safepoint poll: compares the stack pointer with the limit of the
@@ -63,10 +18,10 @@ impl Walk<'_> {
         let mut enter = Vec::new();
         if self.options.counts_fuel {
             self.code.decrement(Register::Rbx, abi::FUEL as i32);
-            enter.push(self.code.jump_if(Condition::Sign));
+            enter.push(self.code.jump_if(JumpCondition::Sign));
         }
         self.code.compare_word(Register::Rsp, Register::Rbx, 0);
-        enter.push(self.code.jump_if(Condition::Below));
+        enter.push(self.code.jump_if(JumpCondition::Below));
         let back = self.code.here();
         self.rare.push(Rare { enter, back, what: RareEvent::Stop });
     }
@@ -76,25 +31,26 @@ impl Walk<'_> {
         let names = self.names;
         let name = names.text(self.function.name);
         self.code.count_in_context(Symbol::Counter(&name, self.function.arity()), most);
-        let enter = vec![self.code.jump_if(Condition::Equal)];
+        let enter = vec![self.code.jump_if(JumpCondition::Equal)];
         let back = self.code.here();
         self.rare.push(Rare { enter, back, what: RareEvent::Hot });
     }
 
     // --- branches -------------------------------------------------------------
 
-    pub(super) fn begin_short_circuit(&mut self, op: BinaryOp) -> Result<()> {
+    pub(super) fn begin_short_circuit(&mut self, op: BinaryOp) -> WalkResult<()> {
         let left = self.pop_truth()?;
         self.settle();
         let decided = left.branch(&mut self.code, op == BinaryOp::Or);
-        self.open.push(Construct::ShortCircuit { op, decided });
+        self.open.push(CodeConstruct::ShortCircuit { op, decided });
         self.values.push(Value::Undecided);
         Ok(())
     }
 
-    pub(super) fn end_short_circuit(&mut self) -> Result<()> {
+    pub(super) fn end_short_circuit(&mut self) -> WalkResult<()> {
         let mut truth = self.pop_truth()?;
-        let (Some(Construct::ShortCircuit { op, decided }), Value::Undecided) = (self.open.pop(), self.pop()?)
+        let (Some(CodeConstruct::ShortCircuit { op, decided }), Value::Undecided) =
+            (self.open.pop(), self.pop()?)
         else {
             return Err(missing());
         };
@@ -103,26 +59,26 @@ impl Walk<'_> {
         Ok(())
     }
 
-    pub(super) fn then(&mut self) -> Result<()> {
+    pub(super) fn then(&mut self) -> WalkResult<()> {
         let truth = self.pop_truth()?;
         self.settle();
         let otherwise = truth.branch(&mut self.code, false);
-        self.open.push(Construct::Then(otherwise));
+        self.open.push(CodeConstruct::Then(otherwise));
         Ok(())
     }
 
-    pub(super) fn otherwise(&mut self) -> Result<()> {
-        let Some(Construct::Then(otherwise)) = self.open.pop() else { return Err(missing()) };
+    pub(super) fn otherwise(&mut self) -> WalkResult<()> {
+        let Some(CodeConstruct::Then(otherwise)) = self.open.pop() else { return Err(missing()) };
         let value = self.pop()?;
         self.load(ACCUMULATOR, value)?;
         let end = self.code.jump();
         self.code.bind(otherwise);
-        self.open.push(Construct::Else(end));
+        self.open.push(CodeConstruct::Else(end));
         Ok(())
     }
 
-    pub(super) fn end_if(&mut self) -> Result<()> {
-        let Some(Construct::Else(end)) = self.open.pop() else { return Err(missing()) };
+    pub(super) fn end_if(&mut self) -> WalkResult<()> {
+        let Some(CodeConstruct::Else(end)) = self.open.pop() else { return Err(missing()) };
         let value = self.pop()?;
         self.load(ACCUMULATOR, value)?;
         self.code.bind([end]);
@@ -132,7 +88,7 @@ impl Walk<'_> {
 
     // --- loops ----------------------------------------------------------------
 
-    pub(super) fn begin_loop(&mut self, variable: u32) -> Result<()> {
+    pub(super) fn begin_loop(&mut self, variable: u32) -> WalkResult<()> {
         let start = self.pop()?;
         self.store_local(variable, start)?;
         self.settle();
@@ -140,7 +96,7 @@ impl Walk<'_> {
         self.values.push(Value::Step);
         let enter = self.code.jump();
         let here = self.code.here();
-        self.open.push(Construct::Loop(Loop {
+        self.open.push(CodeConstruct::Loop(Loop {
             node: self.at,
             variable,
             height,
@@ -153,14 +109,14 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn innermost_loop(&mut self) -> Result<&mut Loop> {
+    fn innermost_loop(&mut self) -> WalkResult<&mut Loop> {
         match self.open.last_mut() {
-            Some(Construct::Loop(innermost)) => Ok(innermost),
+            Some(CodeConstruct::Loop(innermost)) => Ok(innermost),
             _ => Err(missing()),
         }
     }
 
-    pub(super) fn loop_condition(&mut self) -> Result<()> {
+    pub(super) fn loop_condition(&mut self) -> WalkResult<()> {
         let truth = self.pop_truth()?;
         let leave = truth.branch(&mut self.code, false);
         let go_on = self.code.jump();
@@ -171,11 +127,11 @@ impl Walk<'_> {
         Ok(())
     }
 
-    pub(super) fn loop_step(&mut self) -> Result<()> {
+    pub(super) fn loop_step(&mut self) -> WalkResult<()> {
         let height = self.innermost_loop()?.height;
         let place = self.frame.value(height);
         let step = self.values.len().checked_sub(1).ok_or_else(missing)?;
-        self.pass_in_memory(step, Operand::At(Register::Rbp, place))?;
+        self.pass_in_memory(step, MachineOperand::At(Register::Rbp, place))?;
         self.pop()?;
         let innermost = self.innermost_loop()?;
         let condition = innermost.condition;
@@ -185,17 +141,17 @@ impl Walk<'_> {
         Ok(())
     }
 
-    pub(super) fn end_loop(&mut self) -> Result<()> {
+    pub(super) fn end_loop(&mut self) -> WalkResult<()> {
         self.pop()?;
         self.poll();
-        let Some(Construct::Loop(innermost)) = self.open.pop() else { return Err(missing()) };
+        let Some(CodeConstruct::Loop(innermost)) = self.open.pop() else { return Err(missing()) };
         let Loop { node, variable, height, enter, decision, step, body, .. } = innermost;
         let (leave, go_on) = decision.ok_or_else(missing)?;
         self.code.jump_to(step);
         self.code.bind([go_on]);
         let (variable, step) = (self.frame.local(variable), self.frame.value(height));
-        self.code.load(OTHER, Operand::At(Register::Rbp, variable));
-        self.code.vector(super::assembler::ADDSD, OTHER, Operand::At(Register::Rbp, step));
+        self.code.load(OTHER, MachineOperand::At(Register::Rbp, variable));
+        self.code.vector(ADDSD, OTHER, MachineOperand::At(Register::Rbp, step));
         self.code.store(Register::Rbp, variable, OTHER);
         self.pop()?;
         self.count_iteration(node);
@@ -217,7 +173,7 @@ impl Walk<'_> {
         let Some(most) = self.hot_after else { return };
         let iterations = self.frame.iterations();
         self.code.count(Register::Rbp, iterations, most.max(1));
-        let enter = vec![self.code.jump_if(Condition::Equal)];
+        let enter = vec![self.code.jump_if(JumpCondition::Equal)];
         let back = self.code.here();
         let known = |(height, value): (usize, &Value)| {
             let value = match value {
@@ -228,8 +184,8 @@ impl Walk<'_> {
             };
             Some((value, height))
         };
-        let step = |open: &Construct| match open {
-            Construct::Loop(Loop { decision: None, height, .. }) => Some((Value::Step, *height)),
+        let step = |open: &CodeConstruct| match open {
+            CodeConstruct::Loop(Loop { decision: None, height, .. }) => Some((Value::Step, *height)),
             _ => None,
         };
         let live = self.values.iter().enumerate().filter_map(known);
@@ -240,7 +196,7 @@ impl Walk<'_> {
     // --- what happens rarely ----------------------------------------------------
 
     /// Appends the code for what happens rarely.
-    pub(super) fn append_rare(&mut self) -> Result<()> {
+    pub(super) fn append_rare(&mut self) -> WalkResult<()> {
         for Rare { enter, back, what } in std::mem::take(&mut self.rare) {
             self.code.bind(enter);
             match what {
@@ -269,14 +225,14 @@ impl Walk<'_> {
 
     /// Asks for OSR code, and calls it if it is ready, with the locals and the values that
     /// are live: its result is that of the function.
-    fn leave_loop(&mut self, back: Place, node: usize, live: Vec<(Value, usize)>) -> Result<()> {
+    fn leave_loop(&mut self, back: Place, node: usize, live: Vec<(Value, usize)>) -> WalkResult<()> {
         let iterations = self.frame.iterations();
         self.code.set_memory(Register::Rbp, iterations, 0);
         self.code.set(Register::Rsi, node as u32);
         self.code.set(Register::Rdx, live.len() as u32);
         self.call_runtime(abi::HOT_LOOP);
         self.code.test_word(Register::Rax);
-        let ready = self.code.jump_if(Condition::NotEqual);
+        let ready = self.code.jump_if(JumpCondition::NotEqual);
         self.code.jump_to(back);
         self.code.bind([ready]);
         self.code.copy_word(Register::Rsi, Register::Rax);
@@ -287,7 +243,7 @@ impl Walk<'_> {
                 self.code.load(index as u8, operand);
                 continue;
             }
-            let Operand::At(base, distance) = self.frame.outgoing(index - REGISTERS) else {
+            let MachineOperand::At(base, distance) = self.frame.outgoing(index - REGISTERS) else {
                 return Err(missing());
             };
             self.code.load_word(Register::Rax, operand);
