@@ -438,3 +438,67 @@ impl MachineCode {
         Ok(PortableCode { bytes: self.bytes, size: size as u32, fields: self.fields })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(write: impl FnOnce(&mut MachineCode)) -> Vec<u8> {
+        let mut code = MachineCode::default();
+        write(&mut code);
+        code.bytes
+    }
+
+    /// The bytes are those of another assembler, LLVM's.
+    #[test]
+    fn instructions_have_the_encodings_of_the_manual() {
+        use MachineOperand::{At, Vector};
+        use Register::{Rax, Rbp, Rbx, Rdi, Rsi, Rsp};
+        let cases: [(Vec<u8>, &[u8]); 19] = [
+            (encoded(|code| code.load(0, At(Rbp, -16))), &[0xf2, 0x0f, 0x10, 0x45, 0xf0]),
+            (encoded(|code| code.load(3, At(Rbp, -1024))), &[0xf2, 0x0f, 0x10, 0x9d, 0x00, 0xfc, 0xff, 0xff]),
+            (encoded(|code| code.store(Rsp, 8, 2)), &[0xf2, 0x0f, 0x11, 0x54, 0x24, 0x08]),
+            (encoded(|code| code.load(1, Vector(0))), &[0x0f, 0x28, 0xc8]),
+            (encoded(|code| code.vector(MULSD, 0, At(Rax, 24))), &[0xf2, 0x0f, 0x59, 0x40, 0x18]),
+            (encoded(|code| code.compare(Predicate::Less, 0, Vector(1))), &[0xf2, 0x0f, 0xc2, 0xc1, 0x01]),
+            (encoded(|code| code.round(Rounding::Down, 0, 0)), &[0x66, 0x0f, 0x3a, 0x0b, 0xc0, 0x09]),
+            (encoded(|code| code.vector(UCOMISD, 1, Vector(0))), &[0x66, 0x0f, 0x2e, 0xc8]),
+            (encoded(|code| code.load_word(Rax, At(Rbp, 16))), &[0x48, 0x8b, 0x45, 0x10]),
+            (encoded(|code| code.store_word(Rsp, 0, Rax)), &[0x48, 0x89, 0x04, 0x24]),
+            (encoded(|code| code.set_memory(Rbp, -24, 7)), &[0xc7, 0x45, 0xe8, 7, 0, 0, 0]),
+            (
+                encoded(|code| code.count(Rbp, -24, 1000)),
+                &[0xff, 0x45, 0xe8, 0x81, 0x7d, 0xe8, 0xe8, 0x03, 0, 0],
+            ),
+            (encoded(|code| code.compare_word(Rsp, Rbx, 0)), &[0x48, 0x3b, 0x23]),
+            (encoded(|code| code.decrement(Rbx, 16)), &[0x48, 0xff, 0x4b, 0x10]),
+            (encoded(|code| code.test_word(Rax)), &[0x48, 0x85, 0xc0]),
+            (encoded(|code| code.call_at(Rbx, 96)), &[0xff, 0x53, 0x60]),
+            (encoded(|code| code.call_register(Rsi)), &[0xff, 0xd6]),
+            (encoded(|code| code.copy_word(Rdi, Rbx)), &[0x48, 0x89, 0xdf]),
+            (encoded(|code| code.push(Rbx)), &[0x53]),
+        ];
+        for (index, (found, expected)) in cases.iter().enumerate() {
+            assert_eq!(found, expected, "instruction {index}");
+        }
+    }
+
+    #[test]
+    fn jumps_and_the_pool_are_reached_by_distance() {
+        let mut code = MachineCode::default();
+        let jump = code.jump();
+        code.load(0, MachineOperand::Constant(1_f64.to_bits()));
+        code.bind([jump]);
+        let back = code.here();
+        code.vector(ADDSD, 0, MachineOperand::Constant(1_f64.to_bits()));
+        code.jump_to(back);
+        code.call_routine("fmod");
+        let made = code.finish().expect("it is small");
+        let word = |at: usize| i32::from_le_bytes(made.bytes[at..at + 4].try_into().expect("four bytes"));
+        // Over the load, back over the addition and the jump, to the number and the address.
+        assert_eq!((word(1), word(22), made.size), (8, -13, 32));
+        assert_eq!((word(9) + 13, word(17) + 21, word(28) + 32), (32, 32, 40));
+        assert_eq!(made.bytes[32..40], 1_f64.to_le_bytes());
+        assert_eq!((made.fields[0].at, &*made.fields[0].symbol), (40, "fmod"));
+    }
+}

@@ -19,6 +19,7 @@ use crate::runtime::ExecutionMemory;
 use crate::sema::checked::CheckedFunction;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// OSR code: compiled code for the rest of a function from a loop header on.
 /// Freed when dropped.
@@ -37,14 +38,15 @@ pub(super) struct HotLoops(Vec<HotLoop>);
 pub(super) struct HotLoop {
     function: Arc<CheckedFunction>,
     entry: LoopEntry,
-    reports: u32,
+    /// When it was reported first.
+    since: Instant,
     /// Its OSR code, once that is requested.
     code: Option<Arc<OsrCode>>,
 }
 
-/// The number of reports after which OSR code is requested: most loops end before
-/// it would be ready.
-const REPORTS: u32 = 256;
+/// How long a loop has been hot when OSR code is requested. That takes about as long to
+/// make, if LLVM has to be started, and most loops end before it would be ready.
+const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Compilation status.
 enum OsrStatus {
@@ -91,9 +93,8 @@ impl Drop for OsrRequest {
 }
 
 impl HotLoops {
-    /// Returns the loop of a function that is entered at that place, after counting
-    /// the report that it is hot; `None` if it has not been reported often enough
-    /// to be compiled.
+    /// Returns the loop of a function that is entered at that place, and is reported
+    /// to be hot; `None` if it has not been hot long enough to be compiled.
     pub(super) fn reported(
         &mut self,
         jit: &Jit,
@@ -102,12 +103,12 @@ impl HotLoops {
     ) -> Option<&mut HotLoop> {
         let is_it = |known: &HotLoop| Arc::ptr_eq(&known.function, function) && known.entry == entry;
         let at = self.0.iter().position(is_it).unwrap_or_else(|| {
-            self.0.push(HotLoop { function: function.clone(), entry, reports: 0, code: None });
+            self.0.push(HotLoop { function: function.clone(), entry, since: Instant::now(), code: None });
             self.0.len() - 1
         });
         let hot_loop = &mut self.0[at];
-        hot_loop.reports = hot_loop.reports.saturating_add(1);
-        (hot_loop.reports >= REPORTS || jit.options.waits_for_code).then_some(hot_loop)
+        let is_due = hot_loop.code.is_some() || hot_loop.since.elapsed() >= PATIENCE;
+        (is_due || jit.options.waits_for_code).then_some(hot_loop)
     }
 }
 
