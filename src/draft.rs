@@ -419,7 +419,10 @@ impl<'a> Draft<'a> {
         }
         match nearest(&text, known.iter().map(|name| self.names.text(*name))) {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
-            None => diagnostic,
+            None => match standard::misspelt_help(called, self.imports(), &self.suggestions) {
+                Some(help) => diagnostic.with_help(help),
+                None => diagnostic,
+            },
         }
     }
 

@@ -182,7 +182,10 @@ impl FailureReport<'_> {
             };
             return match is_defined(pattern) {
                 true => diagnostic.with_help(misgiven(pattern, &given, is_function)),
-                false => diagnostic,
+                false => match standard::misspelt_help(pattern, self.world.imports(), self.suggestions) {
+                    Some(help) => diagnostic.with_help(help),
+                    None => diagnostic,
+                },
             };
         }
         let call = diagnostic.labels.first().filter(|_| caller.is_some());
@@ -209,7 +212,10 @@ impl FailureReport<'_> {
         let others = functions.iter().filter(|name| !is_caller(name));
         match self.suggestions.nearest(&text, others.map(|name| self.names.text(*name))) {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
-            None => diagnostic,
+            None => match standard::misspelt_help(&text, self.world.imports(), self.suggestions) {
+                Some(help) => diagnostic.with_help(help),
+                None => diagnostic,
+            },
         }
     }
 
