@@ -56,7 +56,8 @@ impl Execution {
         // by routines that `enter` calls, and is reset below.
         let left =
             unsafe { x86_64::enter(header, body, arguments.doubles.as_ptr(), more, stack, &raw mut result) };
-        CURRENT.set(outer);
+        // Unlike `set`, this is inlined.
+        CURRENT.with(|current| current.set(outer));
         let header = self.memory.header();
         header.owner.store(outer_run, Ordering::Relaxed);
         if left == 0 {
