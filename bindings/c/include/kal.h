@@ -67,8 +67,6 @@ struct ArrowArray {
 // that or a later one need not be compiled again. It is in the name of the shared library.
 #define KAL_ABI_OLDEST 1
 
-
-
 // A text was refused: it has mistakes.
 #define KAL_ERROR_INVALID 1
 
@@ -93,8 +91,6 @@ struct ArrowArray {
 
 // A bug in Kal, which is worth a report. Everything can be used afterwards.
 #define KAL_ERROR_INTERNAL 8
-
-
 
 // Functions are compiled at their first call: the default.
 #define KAL_MODE_LAZY 0
@@ -161,8 +157,8 @@ typedef struct kal_kernel kal_kernel;
 // and writes `*result`, or false, and may write a text that ends with a zero byte to
 // `*message`, which is copied at once: the run ends with it as its error.
 //
-// It may be called by several threads at the same time, has 2 MiB of stack, and returns: no C++
-// exception and no `longjmp` leaves it. It must not use the context that has called it, which
+// It may be called by several threads at the same time, on the stack of the thread that runs the
+// program, and returns: no C++ exception and no `longjmp` leaves it. It must not use the context that has called it, which
 // answers that it is in use; any other it may.
 typedef bool (*kal_host)(void *user,
                          const double *arguments,
@@ -281,9 +277,6 @@ uint32_t kal_abi(void);
 const char *kal_version(void);
 
 // Frees a text that a function of this header has returned as `char *`; nothing for NULL.
-//
-// # Safety
-// The text is null, or was returned and not freed.
 void kal_text_free(char *text);
 
 // Returns what went wrong, on one line; "" for NULL.
@@ -326,9 +319,6 @@ bool kal_host_stopped(void);
 
 // Creates an engine, as the configuration says, which may be NULL; NULL after an error. If it
 // fails, no `user` pointer is released.
-//
-// # Safety
-// The configuration is null, or as its description says.
 struct kal_engine *kal_engine_new(const struct kal_config *config, struct kal_error **error);
 
 // Frees an engine; nothing for NULL. Contexts and kernels that were made of it can still be used.
@@ -353,9 +343,6 @@ void kal_interrupt_free(struct kal_interrupt *interrupt);
 
 // Creates a context in which nothing is defined; NULL after an error. It prints to standard
 // output.
-//
-// # Safety
-// There is a place for an error, or none.
 struct kal_context *kal_context_new(const struct kal_engine *engine, struct kal_error **error);
 
 // Frees a context that is not in use; nothing for NULL. Functions, formulas and kernels that were
@@ -364,9 +351,6 @@ void kal_context_free(struct kal_context *context);
 
 // Sets where a context prints. `release`, which may be NULL, is called with `user` when the
 // context is freed, or prints elsewhere; not if this fails.
-//
-// # Safety
-// The functions do what their descriptions say; there is a place for an error, or none.
 bool kal_context_set_output(const struct kal_context *context,
                             kal_write write,
                             void *user,
@@ -375,9 +359,6 @@ bool kal_context_set_output(const struct kal_context *context,
 
 // Makes everything fail that runs in a context that number of seconds from now or later; removes
 // that if it is negative or nan. While there is one, each call takes some ten nanoseconds more.
-//
-// # Safety
-// There is a place for an error, or none.
 bool kal_context_set_deadline(const struct kal_context *context,
                               double time,
                               struct kal_error **error);
@@ -388,9 +369,6 @@ struct kal_interrupt *kal_context_interrupt(const struct kal_context *context);
 // Runs a text of `length` bytes, or `KAL_TO_ZERO`: definitions and expressions, up to the first
 // mistake. What was defined before it stays. `*value` becomes the value of the last expression, if
 // there is one, and `*has_value` whether there is; both may be NULL.
-//
-// # Safety
-// The text is that long; the places can be written or are null.
 bool kal_eval(const struct kal_context *context,
               const char *text,
               size_t length,
@@ -400,9 +378,6 @@ bool kal_eval(const struct kal_context *context,
 
 // Runs a file as `kal_eval` runs a text. The modules that it imports are looked for in its folder
 // first.
-//
-// # Safety
-// The path ends with a zero byte; the places can be written or are null.
 bool kal_eval_file(const struct kal_context *context,
                    const char *path,
                    double *value,
@@ -410,18 +385,12 @@ bool kal_eval_file(const struct kal_context *context,
                    struct kal_error **error);
 
 // Reads a variable of a context.
-//
-// # Safety
-// The name ends with a zero byte; the places can be written or are null.
 bool kal_variable(const struct kal_context *context,
                   const char *name,
                   double *value,
                   struct kal_error **error);
 
 // Sets a variable of a context, which is declared if it is not.
-//
-// # Safety
-// The name ends with a zero byte; the place can be written or is null.
 bool kal_set_variable(const struct kal_context *context,
                       const char *name,
                       double value,
@@ -429,9 +398,6 @@ bool kal_set_variable(const struct kal_context *context,
 
 // Returns a function that takes `arity` numbers; NULL after an error, also if it takes another
 // number.
-//
-// # Safety
-// The name ends with a zero byte; there is a place for an error, or none.
 struct kal_function *kal_function_get(const struct kal_context *context,
                                       const char *name,
                                       uint32_t arity,
@@ -440,10 +406,6 @@ struct kal_function *kal_function_get(const struct kal_context *context,
 // Compiles a formula: an expression of `length` bytes, or `KAL_TO_ZERO`, whose free names are
 // `parameters`, in the order of the arguments; NULL after an error. It may use what is defined in
 // the context.
-//
-// # Safety
-// The text is that long, there are `count` parameters, which end with zero bytes, and there is a
-// place for an error, or none.
 struct kal_function *kal_formula_new(const struct kal_context *context,
                                      const char *text,
                                      size_t length,
@@ -452,9 +414,6 @@ struct kal_function *kal_formula_new(const struct kal_context *context,
                                      struct kal_error **error);
 
 // Calls a function or a formula with `count` arguments in a context. `*result` becomes its value.
-//
-// # Safety
-// There are so many arguments; the places can be written or are null.
 bool kal_call(const struct kal_context *context,
               const struct kal_function *function,
               const double *arguments,
@@ -466,18 +425,12 @@ bool kal_call(const struct kal_context *context,
 void kal_function_free(struct kal_function *function);
 
 // Returns the kernel of a function, as its name is bound now; NULL after an error.
-//
-// # Safety
-// The name ends with a zero byte; there is a place for an error, or none.
 struct kal_kernel *kal_kernel_get(const struct kal_context *context,
                                   const char *name,
                                   struct kal_error **error);
 
 // Returns the kernel of a formula: an expression of `length` bytes, or `KAL_TO_ZERO`, whose free
 // names are `parameters`, in the order of the columns; NULL after an error.
-//
-// # Safety
-// As of `kal_formula_new`.
 struct kal_kernel *kal_kernel_of_formula(const struct kal_context *context,
                                          const char *text,
                                          size_t length,
@@ -494,10 +447,6 @@ struct kal_kernel *kal_kernel_of_formula(const struct kal_context *context,
 //
 // After an error, `kal_error_row` is the lowest row that failed or is not complete: all rows
 // before it are right.
-//
-// # Safety
-// Columns and output have that many rows, there are that many columns, and the rest is as its
-// description says.
 bool kal_apply(const struct kal_kernel *kernel,
                const struct kal_column *columns,
                size_t count,
@@ -523,9 +472,6 @@ char *kal_kernel_source(const struct kal_kernel *kernel);
 
 // Writes the identity of what a kernel computes, 32 bytes: it is the same wherever the same is
 // defined.
-//
-// # Safety
-// There is a place for 32 bytes, or none.
 void kal_kernel_id(const struct kal_kernel *kernel, uint8_t *id);
 
 // Frees a kernel that nothing runs; nothing for NULL.
@@ -539,10 +485,6 @@ void kal_kernel_free(struct kal_kernel *kernel);
 // not copied, or floats, integers or truth values, which are converted to the nearest double.
 // `*output_type` becomes the type of the output; it may be NULL. After an error both are as they
 // were.
-//
-// # Safety
-// There are that many arrays and types, which are as Arrow's C data interface describes them; the
-// places can be written, and the rest is as its description says.
 bool kal_apply_arrow(const struct kal_kernel *kernel,
                      struct ArrowArray *const *arrays,
                      struct ArrowSchema *const *types,

@@ -94,9 +94,10 @@ impl KalConfig {
     pub unsafe fn read(given: *const Self) -> Result<(Config, Vec<Arc<User>>), Box<KalError>> {
         // SAFETY: as the caller says; all parts may be zero.
         let Some(given) = (unsafe { raw::sized(given, FIRST, "configuration") })? else {
-            return Ok((Config::new(), Vec::new()));
+            return Ok((Config::new().host_functions_on_thread_stack(true), Vec::new()));
         };
-        let config = Config::new().mode(given.mode()?).level(given.level()?).limits(given.limits()?);
+        let config = Config::new().host_functions_on_thread_stack(true);
+        let config = config.mode(given.mode()?).level(given.level()?).limits(given.limits()?);
         let config = if given.workers == 0 { config } else { config.workers(given.workers as usize) };
         let mut config = if given.lanes == 0 { config } else { config.lanes(given.lanes) };
         // SAFETY: as the caller says.

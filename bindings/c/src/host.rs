@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// and writes `*result`, or false, and may write a text that ends with a zero byte to
 /// `*message`, which is copied at once: the run ends with it as its error.
 ///
-/// It may be called by several threads at the same time, has 2 MiB of stack, and returns: no C++
-/// exception and no `longjmp` leaves it. It must not use the context that has called it, which
+/// It may be called by several threads at the same time, on the stack of the thread that runs the
+/// program, and returns: no C++ exception and no `longjmp` leaves it. It must not use the context that has called it, which
 /// answers that it is in use; any other it may.
 pub type KalHost = Option<
     unsafe extern "C" fn(
