@@ -98,9 +98,10 @@ pub unsafe extern "C" fn kal_apply_arrow(
             valid.iter_mut().zip(&failed).for_each(|(valid, failed)| *valid &= !failed);
         }
         // SAFETY: the places can be written, as the caller says.
-        unsafe {
-            raw::write(output, export(values, valid));
-            raw::write(output_type, double(kernel.name()));
+        unsafe { raw::write(output, export(values, valid)) };
+        if !output_type.is_null() {
+            // SAFETY: it is not null, so it can be written.
+            unsafe { raw::write(output_type, double(kernel.name())) };
         }
         Ok(())
     };

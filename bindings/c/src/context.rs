@@ -190,9 +190,7 @@ pub unsafe extern "C" fn kal_context_set_deadline(
 /// Creates an interrupt for what runs in a context. The context may be in use.
 #[unsafe(no_mangle)]
 pub extern "C" fn kal_context_interrupt(context: Option<&KalContext>) -> Option<Box<KalInterrupt>> {
-    quiet(None, || {
-        context.map(|context| Box::new(KalInterrupt::of_context(context.interrupt.clone())))
-    })
+    quiet(None, || context.map(|context| Box::new(KalInterrupt::of_context(context.interrupt.clone()))))
 }
 
 /// Runs a text of `length` bytes, or `KAL_TO_ZERO`: definitions and expressions, up to the first

@@ -86,7 +86,8 @@ impl KalError {
     pub fn of_panic(payload: Box<dyn Any + Send>) -> Box<Self> {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-        let error = Self::new(KAL_ERROR_INTERNAL, format!("this is a bug in Kal: {}", text.unwrap_or("a panic")));
+        let error =
+            Self::new(KAL_ERROR_INTERNAL, format!("this is a bug in Kal: {}", text.unwrap_or("a panic")));
         // What it panicked with may panic again when it is dropped.
         std::mem::forget(payload);
         Box::new(error)
@@ -98,7 +99,11 @@ impl KalError {
 
     fn code(&self) -> String {
         let internal = || (self.kind == KAL_ERROR_INTERNAL).then_some(ErrorCode::Internal);
-        self.first().map(|first| first.code).or_else(internal).map(|code| code.to_string()).unwrap_or_default()
+        self.first()
+            .map(|first| first.code)
+            .or_else(internal)
+            .map(|code| code.to_string())
+            .unwrap_or_default()
     }
 
     /// Returns the name of the text, and the line and column in it.
@@ -111,11 +116,8 @@ impl KalError {
     fn report(&self) -> String {
         let drawn: String =
             self.diagnostics.iter().map(|diagnostic| draw::draw(diagnostic, Style::default())).collect();
-        let mut report = if drawn.is_empty() {
-            format!("error: {}\n", self.message.to_string_lossy())
-        } else {
-            drawn
-        };
+        let mut report =
+            if drawn.is_empty() { format!("error: {}\n", self.message.to_string_lossy()) } else { drawn };
         if let (Some(row), false) = (self.row, self.diagnostics.is_empty()) {
             let _ = writeln!(report, "  Row: {row}");
         }

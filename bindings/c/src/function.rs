@@ -67,7 +67,10 @@ pub unsafe extern "C" fn kal_formula_new(
 ///
 /// # Safety
 /// There are so many, and each is null or ends with a zero byte.
-pub unsafe fn names<'a>(parameters: *const *const c_char, count: usize) -> Result<Vec<&'a str>, Box<KalError>> {
+pub unsafe fn names<'a>(
+    parameters: *const *const c_char,
+    count: usize,
+) -> Result<Vec<&'a str>, Box<KalError>> {
     // SAFETY: as the caller says.
     let parameters = unsafe { raw::items(parameters, count, "list of parameters") }?;
     // SAFETY: as the caller says.

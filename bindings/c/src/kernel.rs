@@ -169,9 +169,8 @@ pub extern "C" fn kal_kernel_is_wide(kernel: Option<&KalKernel>) -> bool {
 /// frees it; NULL for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn kal_kernel_explain(kernel: Option<&KalKernel>) -> *mut c_char {
-    let explain = |kernel: &Kernel| {
-        kernel.explain().iter().map(|remark| format!("{remark}\n")).collect::<String>()
-    };
+    let explain =
+        |kernel: &Kernel| kernel.explain().iter().map(|remark| format!("{remark}\n")).collect::<String>();
     text(kernel, explain)
 }
 

@@ -54,7 +54,11 @@ pub unsafe fn items<'a, T>(array: *const T, count: usize, what: &str) -> Result<
 ///
 /// # Safety
 /// The array is null, or there are that many items, which nothing else uses during `'a`.
-pub unsafe fn items_mut<'a, T>(array: *mut T, count: usize, what: &str) -> Result<&'a mut [T], Box<KalError>> {
+pub unsafe fn items_mut<'a, T>(
+    array: *mut T,
+    count: usize,
+    what: &str,
+) -> Result<&'a mut [T], Box<KalError>> {
     if count == 0 {
         return Ok(&mut []);
     }
@@ -85,7 +89,11 @@ fn check<T>(array: *const T, count: usize, what: &str) -> Result<(), Box<KalErro
 /// # Safety
 /// The structure is null, or as many bytes as it says; all of them zero is a value of `T`, which
 /// begins with a `usize`.
-pub unsafe fn sized<T: Copy>(given: *const T, smallest: usize, name: &str) -> Result<Option<T>, Box<KalError>> {
+pub unsafe fn sized<T: Copy>(
+    given: *const T,
+    smallest: usize,
+    name: &str,
+) -> Result<Option<T>, Box<KalError>> {
     if given.is_null() {
         return Ok(None);
     }
@@ -99,7 +107,8 @@ pub unsafe fn sized<T: Copy>(given: *const T, smallest: usize, name: &str) -> Re
     }
     let bytes = given.cast::<u8>();
     // SAFETY: there are as many bytes as the size says.
-    let rest = unsafe { items(bytes.wrapping_add(size_of::<T>()), size.saturating_sub(size_of::<T>()), name) };
+    let rest =
+        unsafe { items(bytes.wrapping_add(size_of::<T>()), size.saturating_sub(size_of::<T>()), name) };
     if rest?.iter().any(|byte| *byte != 0) {
         return Err(KalError::of_caller(format!("the {name} has settings that this library is too old for")));
     }

@@ -1,6 +1,6 @@
 //! The examples run, and `docs/c.md` shows them as they are, and what they print.
 
-use crate::installed::{command, output, package, prefix, sources};
+use crate::installed::{command, node_folder, output, package, prefix, sources};
 use crate::programs::compiled;
 use std::fs;
 
@@ -12,7 +12,8 @@ fn printed(name: &str) -> String {
         "c" | "cpp" => {
             let compilers = if name.ends_with(".c") { ["gcc", "clang"] } else { ["g++", "clang++"] };
             let [first, second] = compilers.map(|compiler| {
-                let (_folder, program) = compiled(compiler, &source, &package(&["--cflags", "--libs", "kal"]));
+                let (_folder, program) =
+                    compiled(compiler, &source, &package(&["--cflags", "--libs", "kal"]));
                 output(&mut command(program))
             });
             assert_eq!(first, second, "{name}");
@@ -27,8 +28,7 @@ fn printed(name: &str) -> String {
         }
         "mjs" => {
             // Modules are looked for beside the program.
-            let modules = std::env::var_os("KAL_NODE").expect("KAL_NODE is set, as `make c-test` does");
-            let program = std::path::Path::new(&modules).join("formula.mjs");
+            let program = node_folder().join("formula.mjs");
             fs::copy(source, &program).expect("it can be copied");
             output(command("node").arg(program).env("KAL_LIBRARY", prefix().join("lib/libkal.so.1")))
         }

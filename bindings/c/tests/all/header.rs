@@ -104,7 +104,10 @@ fn a_changed_header_has_another_number() {
     let changed = header.replace("bool kal_eval(", "int kal_eval(");
     assert!(mistake(&changed, &known).is_some_and(|text| text.contains("raise it")));
     let raised = |header: &str, abi: u32| {
-        header.replace(&format!("#define KAL_ABI {}\n", number(header, "KAL_ABI")), &format!("#define KAL_ABI {abi}\n"))
+        header.replace(
+            &format!("#define KAL_ABI {}\n", number(header, "KAL_ABI")),
+            &format!("#define KAL_ABI {abi}\n"),
+        )
     };
     assert!(mistake(&raised(&changed, abi + 1), &known).is_some_and(|text| text.contains("is new")));
     let both = format!("{known}{} {}\n", abi + 1, hash_of(&changed));

@@ -14,6 +14,11 @@ pub fn prefix() -> PathBuf {
     env::var_os("KAL_PREFIX").map(PathBuf::from).expect("KAL_PREFIX is set, as `make c-test` does")
 }
 
+/// Returns the folder in which Node finds koffi.
+pub fn node_folder() -> PathBuf {
+    env::var_os("KAL_NODE").map(PathBuf::from).expect("KAL_NODE is set, as `make c-test` does")
+}
+
 /// Returns the shared library.
 pub fn shared() -> PathBuf {
     prefix().join("lib/libkal.so").canonicalize().expect("it is installed")
@@ -22,7 +27,9 @@ pub fn shared() -> PathBuf {
 /// Returns a command that finds the installed library.
 pub fn command(program: impl AsRef<Path>) -> Command {
     let mut command = Command::new(program.as_ref());
-    command.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig")).env("LD_LIBRARY_PATH", prefix().join("lib"));
+    command
+        .env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"))
+        .env("LD_LIBRARY_PATH", prefix().join("lib"));
     command
 }
 

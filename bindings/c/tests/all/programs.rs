@@ -1,6 +1,7 @@
 //! The programs in `tests/c`, by two compilers, with both libraries, and under valgrind.
 
-use crate::installed::{command, output, package, prefix, shared, sources};
+use crate::installed::{command, node_folder, output, package, prefix, shared, sources};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -98,7 +99,7 @@ fn another_llvm_may_be_in_the_process() {
     let (_folder, program) = compiled("gcc", &sources().join("tests/c/beside.c"), &flags);
     for first in ["kal", "llvm"] {
         let mut run = Command::new(&program);
-        let text = output(run.args([first.as_ref(), shared().as_os_str(), "libLLVM.so.22".as_ref()]));
+        let text = output(run.args([first.as_ref(), shared().as_os_str(), "libLLVM.so.22.1".as_ref()]));
         assert!(text.contains("all is well"), "{first}: {text}");
     }
 }
@@ -113,6 +114,15 @@ fn goroutines_may_call_at_the_same_time() {
     let text = output(command(&program).arg(&calls));
     assert!(text.starts_with(&format!("{calls} calls by 16 goroutines")), "{text}");
     println!("{text}");
+}
+
+#[test]
+fn functions_in_javascript_run_where_node_expects_them() {
+    let program = node_folder().join("host.mjs");
+    fs::copy(sources().join("tests/node/host.mjs"), &program).expect("it can be copied");
+    let mut run = command("node");
+    let text = output(run.arg(program).env("KAL_LIBRARY", shared()));
+    assert_eq!(text, "all is well\n");
 }
 
 #[test]

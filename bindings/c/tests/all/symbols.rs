@@ -13,7 +13,8 @@ fn declared() -> BTreeSet<String> {
     let names = code.iter().filter_map(|line| {
         let (before, _) = line.split_once('(')?;
         let name = before.rsplit([' ', '*']).next()?;
-        (name.starts_with("kal_") && !line.starts_with("typedef") && !line.starts_with(' ')).then(|| name.to_owned())
+        (name.starts_with("kal_") && !line.starts_with("typedef") && !line.starts_with(' '))
+            .then(|| name.to_owned())
     });
     names.collect()
 }
@@ -21,7 +22,11 @@ fn declared() -> BTreeSet<String> {
 /// Returns the symbols of a file, by nm.
 fn symbols(path: &Path, arguments: &[&str]) -> BTreeSet<String> {
     let text = output(Command::new("nm").args(arguments).arg(path));
-    text.lines().filter_map(|line| line.split_whitespace().last()).filter(|name| !name.ends_with(':')).map(str::to_owned).collect()
+    text.lines()
+        .filter_map(|line| line.split_whitespace().last())
+        .filter(|name| !name.ends_with(':'))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]

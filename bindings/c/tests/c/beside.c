@@ -1,4 +1,4 @@
-// Two LLVMs in one process: libkal.so has one inside, and libLLVM.so.22 is loaded beside it. Both
+// Two LLVMs in one process: libkal.so has one inside, and libLLVM.so.22.1 is loaded beside it. Both
 // compile, in turn, and neither notices the other.
 //
 //   beside kal|llvm LIBKAL LIBLLVM     which of them is loaded first

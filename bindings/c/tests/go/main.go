@@ -8,6 +8,15 @@ package main
 #cgo pkg-config: kal
 #include <kal.h>
 #include <stdlib.h>
+
+// The arguments of functions of the host are const in C, and not in Go.
+bool halfOf(void *user, double *arguments, size_t count, double *result, char **message);
+
+static kal_engine *new_engine(kal_error **error) {
+    kal_host_function half = {"half", 1, (kal_host)halfOf, NULL, NULL};
+    kal_config config = {.size = sizeof config, .functions = &half, .function_count = 1};
+    return kal_engine_new(&config, error);
+}
 */
 import "C"
 
@@ -29,6 +38,23 @@ func expect(isFine bool, failure *C.kal_error) {
 	if !isFine {
 		panic(C.GoString(C.kal_error_report(failure)))
 	}
+}
+
+// halfOf is a function that programs call: Go inside of Kal inside of Go, on the stack of the
+// thread, where it grows stacks and makes garbage.
+//
+//export halfOf
+func halfOf(user unsafe.Pointer, arguments *C.double, count C.size_t, result *C.double, message **C.char) C.bool {
+	*result = C.double(sum(int(*arguments), [16]int{}) / 2)
+	return true
+}
+
+// sum adds 1 to itself, on a stack of 128 bytes for each.
+func sum(count int, padding [16]int) float64 {
+	if count == 0 {
+		return float64(padding[0])
+	}
+	return sum(count-1, padding) + 1
 }
 
 // eval runs a text in a context.
@@ -69,6 +95,9 @@ func work(engine *C.kal_engine, worker, calls int) {
 			added++
 			_, failure = eval(context, fmt.Sprintf("def f(x y) x * y + %d", added))
 			expect(failure == nil, failure)
+		case 7500:
+			value, failure := eval(context, "half(5000) + half(500)")
+			expect(failure == nil && value == 2750, failure)
 		case 10000:
 			value, failure := eval(context, "deep(100000)")
 			expect(failure == nil && value == 100000, failure)
@@ -88,7 +117,7 @@ func main() {
 		panic(err)
 	}
 	var failure *C.kal_error
-	engine := C.kal_engine_new(nil, &failure)
+	engine := C.new_engine(&failure)
 	expect(engine != nil, failure)
 	defer C.kal_engine_free(engine)
 
