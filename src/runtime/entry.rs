@@ -22,8 +22,8 @@ struct EnteredRun {
     stack: (usize, usize),
 }
 
-/// The stack below a frame that interrupts and red zones may use, in bytes.
-const RED_ZONE: usize = 256;
+/// The alignment of stacks, in bytes.
+const ALIGNMENT: usize = 16;
 
 impl Execution {
     /// Calls compiled code, unless a request to stop is already waiting.
@@ -135,9 +135,8 @@ pub fn on_thread_stack(work: &mut dyn FnMut()) {
         }
         frame = outer;
     }
-    let top = (frame - RED_ZONE) & !(RED_ZONE - 1);
-    let base = ptr::with_exposed_provenance_mut::<u8>(top - RED_ZONE);
+    let base = ptr::with_exposed_provenance_mut::<u8>(x86_64::thread_stack(frame) - ALIGNMENT);
     // SAFETY: the thread has left its stack at that frame, and returns there only when this has
     // returned, so what is below is free. It is aligned, and `work` does not unwind.
-    unsafe { psm::on_stack(base, RED_ZONE, work) };
+    unsafe { psm::on_stack(base, ALIGNMENT, work) };
 }
