@@ -31,7 +31,6 @@ int main(void) {
         {.name = "from_table", .arity = 1, .call = from_table, .user = table},
     };
     kal_config config = {.size = sizeof config, .functions = functions, .function_count = 1};
-    config.timeout = 2;
     kal_error *error = NULL;
     kal_engine *engine = kal_engine_new(&config, &error);
     kal_context *context = engine ? kal_context_new(engine, &error) : NULL;
@@ -60,13 +59,16 @@ int main(void) {
         show(error);
     }
 
-    // So is a failure of a call, also of an endless one.
-    const char *endless[] = {"from_table(4)", "for i = 0, 1 in i"};
+    // So is a failure of a call; and one that does not end is stopped after half a second.
+    const char *failing[] = {"from_table(4)", "for i = 0, 1 in i"};
     for (int formula = 0; formula < 2; formula++) {
         double result;
-        area = kal_formula_new(context, endless[formula], KAL_TO_ZERO, NULL, 0, &error);
-        if (!area || !kal_call(context, area, NULL, 0, &result, &error)) show(error);
-        kal_function_free(area);
+        kal_function *function = kal_formula_new(context, failing[formula], KAL_TO_ZERO, NULL, 0, &error);
+        if (!function || !kal_context_set_deadline(context, 0.5, &error) ||
+            !kal_call(context, function, NULL, 0, &result, &error))
+            show(error);
+        kal_function_free(function);
+        kal_context_set_deadline(context, -1, NULL);
     }
     kal_context_free(context);
     kal_engine_free(engine);
