@@ -6,6 +6,9 @@
 # make soak TIME=60   half an hour (or that many seconds) of random use
 # make storm TIME=60  64 threads on one engine, ten minutes (or that many seconds) in each mode
 # make runtime        build what executables are linked with: target/runtime/libkal_runtime.a
+# make c              build the C library: target/c/prefix, see docs/c.md
+# make c-install DEST=/usr/local   put it elsewhere
+# make c-test         its tests: with gcc, clang, valgrind, Go and Node
 # make features       what the features promise, also where there is no LLVM
 # make hosts          a host that uses LLVM by itself, beside Kal
 # make loom           the lock-free parts, in every order of events
@@ -20,7 +23,7 @@ CARGO := cargo
 PREFIX := $(or $(LLVM_SYS_221_PREFIX),/usr/lib/llvm-22)
 KAL := $(or $(CARGO_TARGET_DIR),target)/release/kal
 
-.PHONY: run runtime test features bench peers robustness soak storm hosts loom mathematics fuzz check-costs setup test-setup build format lint docs unit clean
+.PHONY: run runtime c c-install c-test c-test-setup test features bench peers robustness soak storm hosts loom mathematics fuzz check-costs setup test-setup build format lint docs unit clean
 
 run: build
 ifdef FILE
@@ -35,6 +38,23 @@ build: setup
 # What `kal build` links executables and libraries with: Kal without its compiler.
 runtime: setup
 	@$(CARGO) build --locked -p kal-runtime --profile runtime
+
+# The C library, with pkg-config files, in a folder that may be moved.
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+C_PREFIX := $(TARGET)/c/prefix
+
+c: setup
+	bindings/c/install $(C_PREFIX)
+
+c-install: setup
+	bindings/c/install $(or $(DEST),/usr/local)
+
+c-test: c-test-setup c
+	cd bindings/c && $(CARGO) fmt --all --check
+	cd bindings/c && $(CARGO) clippy --locked --release --target-dir $(TARGET)/c --workspace --all-targets -- --deny warnings
+	cd bindings/c && $(CARGO) test --locked --release --target-dir $(TARGET)/c --package kal-c
+	cd bindings/c && KAL_PREFIX=$(C_PREFIX) KAL_NODE=$(TARGET)/c/node GOCACHE=$(TARGET)/c/go \
+	  $(CARGO) test --locked --target-dir $(TARGET)/c --package kal-c-tests
 
 test: test-setup format lint docs unit
 
@@ -78,6 +98,24 @@ test-setup: setup
 	  command -v apt-get >/dev/null || { echo "Install valgrind, gdb and m4."; exit 1; }; \
 	  $(INSTALL) $(TEST_PACKAGES); \
 	fi
+	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 \
+	  || rustup component add rustfmt clippy
+
+# What the tests of the C library need besides: compilers, another LLVM, Go, Node, and koffi in
+# a folder of its own.
+C_TEST_PACKAGES := gcc clang valgrind pkg-config golang-go libllvm22
+
+c-test-setup: setup
+	@if ! command -v gcc >/dev/null || ! command -v clang >/dev/null || ! command -v valgrind >/dev/null \
+	    || ! command -v pkg-config >/dev/null || ! command -v go >/dev/null || ! ldconfig -p | grep -q libLLVM.so.22; then \
+	  command -v apt-get >/dev/null || { echo "Install $(C_TEST_PACKAGES)."; exit 1; }; \
+	  $(INSTALL) $(C_TEST_PACKAGES); \
+	fi
+	@if ! command -v node >/dev/null; then $(INSTALL) nodejs; fi
+	@if ! command -v npm >/dev/null; then $(INSTALL) npm; fi
+	@mkdir -p $(TARGET)/c/node
+	@cp bindings/c/examples/node/package.json bindings/c/examples/node/package-lock.json $(TARGET)/c/node
+	@cd $(TARGET)/c/node && { [ -d node_modules/koffi ] || npm ci --ignore-scripts --no-audit --no-fund --silent; }
 	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 \
 	  || rustup component add rustfmt clippy
 

@@ -348,7 +348,7 @@ pub use debugger::{BreakpointError, Console};
 pub use engine::Engine;
 pub use error::Error;
 pub use fingerprint::Fingerprint;
-pub use function::{Function, Signature};
+pub use function::{Function, Signature, UntypedFunction};
 pub use host::decimal::format_number;
 pub use image::{Image, ImageError, ImageInfo, VersionInfo};
 pub use image_builder::{BuiltImage, BuiltVersion, ImageBuilder, Wanted};
