@@ -41,8 +41,8 @@ pub enum Ending {
     Row(RowError),
     /// Something was raised in Python.
     Raised(PyErr),
-    /// A row failed because something was raised in Python.
-    RowRaised(Box<(RowError, PyErr)>),
+    /// A row failed because a Python function has raised something.
+    Caused(Box<(RowError, PyErr)>),
 }
 
 impl Ending {
@@ -51,7 +51,7 @@ impl Ending {
         match self {
             Self::Row(error) => row_exception(py, &error),
             Self::Raised(error) => error,
-            Self::RowRaised(both) => with_cause(py, &both.0.error, both.0.row, both.1),
+            Self::Caused(both) => with_cause(py, &both.0.error, both.0.row, Some(both.1)),
         }
     }
 
@@ -64,7 +64,7 @@ impl Ending {
         match self {
             Self::Row(error) => Self::Row(moved(error)),
             Self::Raised(error) => Self::Raised(error),
-            Self::RowRaised(both) => Self::RowRaised(Box::new((moved(both.0), both.1))),
+            Self::Caused(both) => Self::Caused(Box::new((moved(both.0), both.1))),
         }
     }
 }
@@ -119,12 +119,12 @@ pub fn lasting(
     let stopper = run.interrupt_handle();
     let printed = Some(&meaning.session.printed);
     let work = || meaning.kernel.apply(&inputs, output, &mut run);
-    let Heard { result, raised } = signals::heard(printed, || stopper.interrupt_running(), work);
-    let ending = match (result, raised) {
-        (Ok(()), None) => return Ok(()),
-        (Ok(()), Some(raised)) => Ending::Raised(raised),
-        (Err(error), None) => Ending::Row(error),
-        (Err(error), Some(raised)) => Ending::RowRaised(Box::new((error, raised))),
+    let Heard { result, raised, cause } = signals::heard(printed, || stopper.interrupt_running(), work);
+    let ending = match (result, raised, cause) {
+        (_, Some(raised), _) => Ending::Raised(raised),
+        (Ok(()), None, _) => return Ok(()),
+        (Err(error), None, None) => Ending::Row(error),
+        (Err(error), None, Some(cause)) => Ending::Caused(Box::new((error, cause))),
     };
     Err(ending.after(Some(first)))
 }

@@ -155,7 +155,7 @@ pub fn call<'py>(
 /// Returns an array of NumPy as a plain one, anything else as it is.
 fn plain_or_same<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = argument.py();
-    let is_array = || Ok::<_, PyErr>(argument.is_instance(&ndarray::numpy(py)?.getattr("ndarray")?)?);
+    let is_array = || argument.is_instance(&ndarray::numpy(py)?.getattr("ndarray")?);
     if is_number(argument) || argument.is_none() || is_column(argument)? || !is_array()? {
         return Ok(argument.clone());
     }

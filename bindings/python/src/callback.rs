@@ -22,7 +22,7 @@ use std::sync::mpsc;
 pub const MOST_ARGUMENTS: usize = 16;
 
 /// What the functions of the host that call Python functions begin with.
-pub const PREFIX: &str = "__python_call_";
+pub const PREFIX: &str = "python_function_of_";
 
 /// The Python functions that programs may call, by their numbers.
 static CALLABLES: Mutex<BTreeMap<u64, Py<PyAny>>> = Mutex::new(BTreeMap::new());

@@ -3,10 +3,10 @@
 use crate::apply::{self, How, OnError};
 use crate::arrow;
 use crate::callback;
-use crate::error::{OrException, exception};
+use crate::error::OrException;
 use crate::meaning::{Meaning, Target};
-use crate::ndarray::{self, numpy, plain};
-use crate::session::{Session, SharedSession, not_to_be_pickled};
+use crate::ndarray::{self, plain};
+use crate::session::{Session, SharedSession, not_to_be_pickled, outcome};
 use crate::signals;
 use crate::ufunc::{self, CallSettings, with_settings};
 use kal::diagnostic::ErrorCode;
@@ -25,8 +25,8 @@ use std::time::Instant;
 /// rules of broadcasting; `out=`, `where=` and other arguments are those of NumPy's functions.
 /// Columns of Arrow keep their nulls. Parameters may be given by name.
 ///
-/// threads: how many threads compute the rows of arrays; 1 by default.
-/// on_error: "raise", or "nan" for rows that fail to be NaN (null in columns of Arrow).
+/// `threads` is how many threads compute the rows of arrays, 1 by default. With
+/// `on_error="nan"`, rows that fail are NaN (null in columns of Arrow) in place of an exception.
 ///
 /// >>> s = kal.Session()
 /// >>> s.eval("def area(w h) w * h / 2")
@@ -77,31 +77,26 @@ impl Function {
         Ok(last.clone())
     }
 
-    /// Returns what it means now, for calls with numbers, which find the values of variables
-    /// in the context.
-    #[inline]
-    fn meaning_in(&self, context: &mut Context) -> Result<Arc<Meaning>, Error> {
-        let mut last = self.last.lock();
-        if last.version != self.session.version() {
-            *last = Arc::new(Meaning::of(context, &self.session, &self.target)?);
-        }
-        Ok(last.clone())
-    }
-
-    /// Calls it with numbers.
+    /// Calls it with numbers. The values of variables are those of the context, so it does not
+    /// matter which ones the meaning has.
     #[inline]
     fn number(&self, py: Python<'_>, arguments: &[f64]) -> PyResult<f64> {
         let mut context = self.session.lock(py)?;
-        let meaning = self.meaning_in(&mut context).or_exception(py)?;
-        check_count(&meaning, arguments.len())?;
-        if meaning.is_quick() {
-            let result = meaning.handle.call(&mut context, arguments);
-            if !meaning.kernel.is_pure() {
+        let mut last = self.last.lock();
+        if last.version != self.session.version() {
+            *last = Arc::new(Meaning::of(&mut context, &self.session, &self.target).or_exception(py)?);
+        }
+        check_count(&last, arguments.len())?;
+        if last.is_quick {
+            let result = last.handle.call(&mut context, arguments);
+            if !last.is_pure {
                 self.session.assigned();
             }
             return result.or_exception(py);
         }
-        if signals::is_heard_here() && !meaning.kernel.is_pure() {
+        let meaning = last.clone();
+        drop(last);
+        if signals::is_heard_here() && !meaning.is_pure {
             drop(context);
             return self.number_elsewhere(py, meaning, arguments);
         }
@@ -118,21 +113,16 @@ impl Function {
     ) -> PyResult<f64> {
         let call = |context: &mut Context| meaning.handle.call(context, arguments);
         if !signals::is_heard_here() {
-            drop(callback::take_raised());
-            let result = self.session.run_here(py, &mut context, call);
-            if !meaning.kernel.is_pure() {
+            let heard = self.session.run_here(py, &mut context, call);
+            if !meaning.is_pure {
                 self.session.assigned();
             }
             drop(context);
             self.session.printed.write_out(py)?;
-            let raised = callback::take_raised();
-            return result.map_err(|error| match raised {
-                Some(raised) => crate::session::with_cause(py, &error, None, raised),
-                None => exception(py, &error, None),
-            });
+            return outcome(py, heard);
         }
         let began = Instant::now();
-        let result = self.session.run_here(py, &mut context, |context| {
+        let heard = self.session.run_here(py, &mut context, |context| {
             context.set_deadline(Some(began + signals::STEP));
             let result = call(context);
             context.set_deadline(None);
@@ -140,7 +130,7 @@ impl Function {
         });
         drop(context);
         let timeout = self.session.settings.timeout;
-        match result {
+        match heard.result {
             Err(error) if is_deadline(&error) && timeout.is_none_or(|timeout| began.elapsed() < timeout) => {
                 py.check_signals()?;
                 self.number_elsewhere(py, meaning, arguments)
@@ -167,6 +157,12 @@ impl Function {
     ) -> PyResult<Bound<'py, PyAny>> {
         let meaning = self.meaning(py)?;
         check_count(&meaning, arguments.len())?;
+        if options.others.is_none()
+            && ndarray::is_numpy_loaded(py)?
+            && let Some(result) = arrays(py, &meaning, arguments, options)?
+        {
+            return Ok(result);
+        }
         for argument in arguments {
             if arrow::is_column(argument)? {
                 if let Some(others) = &options.others {
@@ -175,12 +171,6 @@ impl Function {
                 }
                 return arrow::call(py, &meaning, arguments, options.threads, options.on_error);
             }
-        }
-        numpy(py)?;
-        if options.others.is_none()
-            && let Some(result) = arrays(py, &meaning, arguments, options)?
-        {
-            return Ok(result);
         }
         let rows = if options.others.is_none() { Some(0) } else { None };
         let settings = CallSettings { threads: options.threads, on_error: options.on_error, rows };
@@ -220,9 +210,9 @@ impl Function {
             }
         }
         let last = named.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-        for place in arguments.len()..last {
-            let missing = || PyTypeError::new_err(format!("`{}` is missing", meaning.parameters[place]));
-            arguments.push(named[place].take().ok_or_else(missing)?);
+        let places = meaning.parameters.iter().zip(named).take(last).skip(arguments.len());
+        for (parameter, value) in places {
+            arguments.push(value.ok_or_else(|| PyTypeError::new_err(format!("`{parameter}` is missing")))?);
         }
         Ok(options)
     }

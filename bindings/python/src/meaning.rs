@@ -30,6 +30,9 @@ pub struct Meaning {
     pub parameters: Vec<String>,
     /// How many operations a row takes at most.
     pub operations: Option<usize>,
+    /// Whether a call with one row ends soon.
+    pub is_quick: bool,
+    pub is_pure: bool,
     pub handle: Handle,
     /// The function of NumPy, when it has been asked for.
     pub ufunc: PyOnceLock<Py<PyAny>>,
@@ -43,23 +46,18 @@ impl Meaning {
             Target::Formula { text, parameters } => formula(context, text, parameters)?,
         };
         let (parameters, operations) = (kernel.parameters(), kernel.operations());
-        let (session, version, values) = (session.clone(), session.version(), session.values());
         Ok(Self {
-            session,
-            version,
-            values,
+            session: session.clone(),
+            version: session.version(),
+            values: session.values(),
+            is_quick: operations.is_some_and(|operations| operations <= QUICK),
+            is_pure: kernel.is_pure(),
             kernel,
             parameters,
             operations,
             handle,
             ufunc: PyOnceLock::new(),
         })
-    }
-
-    /// Returns whether a call with one row ends soon.
-    #[inline]
-    pub fn is_quick(&self) -> bool {
-        self.operations.is_some_and(|operations| operations <= QUICK)
     }
 }
 

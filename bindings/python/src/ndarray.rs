@@ -8,10 +8,23 @@ use numpy::npyffi::{
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+
 /// Imports NumPy, or raises why there is none.
 pub fn numpy(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
-    static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     Ok(NUMPY.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?.bind(py))
+}
+
+/// Returns whether NumPy has been imported: else there are no arrays.
+pub fn is_numpy_loaded(py: Python<'_>) -> PyResult<bool> {
+    if NUMPY.get(py).is_some() {
+        return Ok(true);
+    }
+    let is_loaded = py.import("sys")?.getattr("modules")?.contains("numpy")?;
+    if is_loaded {
+        numpy(py)?;
+    }
+    Ok(is_loaded)
 }
 
 /// The values of a plain array.

@@ -200,40 +200,36 @@ impl SharedSession {
         })
     }
 
-    /// Runs something without hearing signals, while other threads run.
+    /// Runs something on this thread, while other threads run and no signal is heard.
     pub fn run_here<T: Send>(
         &self,
         py: Python<'_>,
         context: &mut Context,
         work: impl FnOnce(&mut Context) -> T + Send,
-    ) -> T {
+    ) -> Heard<T> {
         *self.holder.lock() = Some((std::process::id(), thread_number()));
-        let result = py.detach(|| work(context));
+        let heard = py.detach(|| signals::here(|| work(context)));
         *self.holder.lock() = None;
-        result
+        heard
     }
 }
 
-/// Returns the value of what was run, or why there is none. What Python has raised is what
-/// its caller gets; a mistake in a Python function is the cause of the program's error.
-fn outcome<T>(py: Python<'_>, heard: Heard<Result<T, Error>>) -> PyResult<T> {
-    let Heard { result, raised } = heard;
-    match (result, raised) {
-        (Ok(value), None) => Ok(value),
-        // The handler of a signal has raised it when the run was over.
-        (Ok(_), Some(raised)) => Err(raised),
-        (Err(error), None) => Err(exception(py, &error, None)),
-        (Err(error), Some(raised)) => Err(with_cause(py, &error, None, raised)),
+/// Returns the value of what was run, or why there is none: what a signal has raised, or else
+/// the program's error, whose cause may be that of a Python function.
+pub fn outcome<T>(py: Python<'_>, heard: Heard<Result<T, Error>>) -> PyResult<T> {
+    let Heard { result, raised, cause } = heard;
+    match raised {
+        Some(raised) => Err(raised),
+        None => result.map_err(|error| with_cause(py, &error, None, cause)),
     }
 }
 
-/// Returns the exception for an error that something raised in Python has caused.
-pub fn with_cause(py: Python<'_>, error: &Error, row: Option<usize>, raised: PyErr) -> PyErr {
-    if error.is_interrupt() || !raised.is_instance_of::<pyo3::exceptions::PyException>(py) {
-        return raised;
-    }
+/// Returns the exception for an error, which something raised in Python may have caused.
+pub fn with_cause(py: Python<'_>, error: &Error, row: Option<usize>, cause: Option<PyErr>) -> PyErr {
     let exception = exception(py, error, row);
-    exception.set_cause(py, Some(raised));
+    if cause.is_some() {
+        exception.set_cause(py, cause);
+    }
     exception
 }
 
@@ -255,6 +251,9 @@ pub fn with_cause(py: Python<'_>, error: &Error, row: Option<usize>, raised: PyE
 /// 6.0
 #[pyclass(frozen, module = "kal", weakref)]
 pub struct Session(pub Arc<SharedSession>);
+
+/// What makes it again, with its arguments.
+type Reduced<'py> = (Bound<'py, PyAny>, (String, Bound<'py, PyDict>));
 
 #[pymethods]
 impl Session {
@@ -467,10 +466,7 @@ impl Session {
         Ok(format!("<kal.Session: {parts}>"))
     }
 
-    fn __reduce__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyAny>, (String, Bound<'py, PyDict>))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let source = self.source(py)?;
         if source.contains(callback::PREFIX) {
             return Err(not_to_be_pickled());

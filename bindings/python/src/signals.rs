@@ -6,6 +6,7 @@
 use crate::callback::{self, Asked};
 use crate::output::Printed;
 use parking_lot::Mutex;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -17,13 +18,35 @@ pub const STEP: Duration = Duration::from_millis(50);
 /// The stack of the thread that works, in bytes.
 const STACK: usize = 8 << 20;
 
-/// A result, and what was raised meanwhile: by a handler of a signal, which has stopped the
-/// run, or by a Python function that the program has called.
+/// A result, and what was raised in Python meanwhile.
 pub struct Heard<T> {
     /// What the work has returned.
     pub result: T,
-    /// What was raised.
+    /// What ends the call of Python, too: a handler of a signal has raised it.
     pub raised: Option<PyErr>,
+    /// What a Python function that the program has called raised last.
+    pub cause: Option<PyErr>,
+}
+
+/// What was raised in Python, by who has to know it.
+#[derive(Default)]
+struct Raised {
+    by_signal: Option<PyErr>,
+    by_function: Option<PyErr>,
+}
+
+impl Raised {
+    /// Notes what a Python function has raised. What is no `Exception` is meant for the caller,
+    /// such as `KeyboardInterrupt`.
+    fn note(&mut self, error: PyErr) {
+        let is_exception = Python::attach(|py| error.is_instance_of::<PyException>(py));
+        let place = if is_exception { &mut self.by_function } else { &mut self.by_signal };
+        *place = Some(error);
+    }
+
+    fn with<T>(self, result: T) -> Heard<T> {
+        Heard { result, raised: self.by_signal, cause: self.by_function }
+    }
 }
 
 /// Returns whether this is the thread that hears signals: the one that the process began with.
@@ -52,7 +75,7 @@ pub fn heard<T: Send>(
         let worker = worker.spawn_scoped(scope, run).ok()?;
         let raised = wait(&asked, printed, stop);
         let result = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        result.map(|result| Heard { result, raised })
+        result.map(|result| raised.with(result))
     });
     match (started, work.into_inner()) {
         (Some(heard), _) => heard,
@@ -63,29 +86,26 @@ pub fn heard<T: Send>(
 }
 
 /// Runs `work` on this thread.
-fn here<T>(work: impl FnOnce() -> T) -> Heard<T> {
+pub fn here<T>(work: impl FnOnce() -> T) -> Heard<T> {
     drop(callback::take_raised());
     let result = work();
-    Heard { result, raised: callback::take_raised() }
+    let mut raised = Raised::default();
+    callback::take_raised().into_iter().for_each(|error| raised.note(error));
+    raised.with(result)
 }
 
 /// Waits until the run is over. Returns what was raised.
-fn wait(asked: &mpsc::Receiver<Asked>, printed: Option<&Printed>, stop: impl Fn()) -> Option<PyErr> {
-    let mut raised = None;
+fn wait(asked: &mpsc::Receiver<Asked>, printed: Option<&Printed>, stop: impl Fn()) -> Raised {
+    let mut raised = Raised::default();
     loop {
-        let error = match asked.recv_timeout(STEP) {
-            Ok(asked) if raised.is_some() => {
-                asked.refuse();
-                None
-            }
-            Ok(asked) => asked.make(),
+        match asked.recv_timeout(STEP) {
+            Ok(asked) if raised.by_signal.is_some() => asked.refuse(),
+            Ok(asked) => asked.make().into_iter().for_each(|error| raised.note(error)),
             Err(RecvTimeoutError::Disconnected) => return raised,
-            Err(RecvTimeoutError::Timeout) => look(printed).err(),
-        };
-        if raised.is_none() {
-            raised = error;
+            Err(RecvTimeoutError::Timeout) if raised.by_signal.is_some() => {}
+            Err(RecvTimeoutError::Timeout) => raised.by_signal = look(printed).err(),
         }
-        if raised.is_some() {
+        if raised.by_signal.is_some() {
             stop();
         }
     }
