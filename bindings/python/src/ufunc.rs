@@ -7,6 +7,7 @@ use crate::ndarray::numpy;
 use kal::Column;
 use numpy::npyffi::{NPY_TYPES, PY_UFUNC_API, PyUFuncGenericFunction, PyUFuncObject, npy_intp};
 use pyo3::exceptions::PyRuntimeError;
+use pyo3::ffi::{PyGILState_Ensure, PyGILState_Release, PyGILState_STATE};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::cell::Cell;
@@ -130,7 +131,24 @@ unsafe extern "C" fn rows(
         Err(_) => Ending::Raised(PyRuntimeError::new_err("a bug in Kal: the computation panicked")),
     };
     let first = SETTINGS.get().rows;
-    Python::attach(|py| ending.after(first).exception(py).restore(py));
+    attached(|py| ending.after(first).exception(py).restore(py));
+}
+
+/// Runs something attached to the interpreter, on a thread that NumPy may have detached.
+/// `Python::attach` does not know of that, if what has called NumPy was attached by it.
+fn attached<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
+    struct Attached(PyGILState_STATE);
+    impl Drop for Attached {
+        fn drop(&mut self) {
+            // SAFETY: the value is that of the call that has attached this thread, and later
+            // ones have been undone.
+            unsafe { PyGILState_Release(self.0) };
+        }
+    }
+    // SAFETY: the interpreter runs: it has called NumPy.
+    let _attached = Attached(unsafe { PyGILState_Ensure() });
+    // SAFETY: this thread is attached until the end.
+    work(unsafe { Python::assume_attached() })
 }
 
 /// Doubles that NumPy passes.
@@ -243,5 +261,5 @@ fn apply_here(meaning: &Meaning, columns: &[Column<'_>], output: &mut [f64]) -> 
     if apply::is_quick(meaning, output.len()) {
         return apply::quick(meaning, columns, output, how);
     }
-    Python::attach(|py| py.detach(|| apply::lasting(meaning, columns, output, how)))
+    attached(|py| py.detach(|| apply::lasting(meaning, columns, output, how)))
 }
