@@ -15,6 +15,9 @@
 # make mathematics    a million arguments of each function, compared with MPFR
 # make fuzz TIME=60   each fuzz target for ten minutes (or that many seconds)
 # make check-costs    what the checks in compiled code cost
+# make python         build the Python package: target/wheels/kal_lang-….whl
+# make python-test    install it into a new environment, run its tests and its documentation
+# make python-bench   compare it with NumPy, numexpr and numba
 # make setup          install what the build needs (Debian packages)
 # make test-setup     install what the tests need besides
 
@@ -23,7 +26,9 @@ CARGO := cargo
 PREFIX := $(or $(LLVM_SYS_221_PREFIX),/usr/lib/llvm-22)
 KAL := $(or $(CARGO_TARGET_DIR),target)/release/kal
 
-.PHONY: run runtime c c-install c-test c-test-setup test features bench peers robustness soak storm hosts loom mathematics fuzz check-costs setup test-setup build format lint docs unit clean
+.PHONY: run runtime test features bench peers robustness soak storm hosts loom mathematics fuzz check-costs setup test-setup build format lint docs unit clean
+.PHONY: c c-install c-test c-test-setup
+.PHONY: python python-test python-bench python-tools
 
 run: build
 ifdef FILE
@@ -176,6 +181,37 @@ fuzz:
 	  $(FUZZ) run $$target fuzz/corpus/$$target fuzz/seeds/$$target $$texts -- \
 	    -max_total_time=$(or $(TIME),600) -timeout=30 -rss_limit_mb=4096 -print_final_stats=1 || exit 1; \
 	done
+
+# The wheel is for CPython 3.10 and later. What builds and tests it is in folders below target/.
+PYTHON := python3
+PYTHON_TARGET := target/python
+MATURIN := $(PYTHON_TARGET)/tools/bin/maturin
+
+python-tools: setup
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { $(INSTALL) python3-venv; }
+	@[ -x $(MATURIN) ] || { $(PYTHON) -m venv $(PYTHON_TARGET)/tools && \
+	  $(PYTHON_TARGET)/tools/bin/pip install --quiet --disable-pip-version-check -r bindings/python/requirements-build.txt; }
+
+python: python-tools
+	@rm -f target/wheels/kal_lang-*.whl
+	$(MATURIN) build --release --locked --manifest-path bindings/python/Cargo.toml \
+	  --target-dir $(PYTHON_TARGET) --auditwheel skip --out target/wheels
+
+# A new environment each time, so that nothing but the wheel is tested. What the tests need
+# besides comes from pip's cache after the first time.
+PYTHON_TEST := $(PYTHON_TARGET)/test
+
+python-test: python
+	cd bindings/python && $(CARGO) fmt --check && \
+	  $(CARGO) clippy --release --locked --target-dir ../../$(PYTHON_TARGET) -- --deny warnings
+	rm -rf $(PYTHON_TEST) && $(PYTHON) -m venv $(PYTHON_TEST)
+	$(PYTHON_TEST)/bin/pip install --quiet --disable-pip-version-check \
+	  -r bindings/python/requirements-test.txt target/wheels/kal_lang-*.whl
+	$(PYTHON_TEST)/bin/python -m pytest -q bindings/python $(ARGS)
+
+python-bench:
+	@[ -x $(PYTHON_TEST)/bin/python ] || { echo "Run make python-test first."; exit 1; }
+	$(PYTHON_TEST)/bin/python bindings/python/benches/compare.py
 
 check-costs:
 	$(CARGO) build --release --locked
