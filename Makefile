@@ -18,6 +18,10 @@
 # make python         build the Python package: target/wheels/kal_lang-….whl
 # make python-test    install it into a new environment, run its tests and its documentation
 # make python-bench   compare it with NumPy, numexpr and numba
+# make cluster        build SQL with functions in Kal: bindings/datafusion
+# make cluster-test   its tests, on processes of this machine
+# make cluster-robustness  the tests that have a size, at full size
+# make cluster-bench  what functions cost in SQL; ROWS=1000000 for fewer rows
 # make setup          install what the build needs (Debian packages)
 # make test-setup     install what the tests need besides
 
@@ -29,6 +33,7 @@ KAL := $(or $(CARGO_TARGET_DIR),target)/release/kal
 .PHONY: run runtime test features bench peers robustness soak storm hosts loom mathematics fuzz check-costs setup test-setup build format lint docs unit clean
 .PHONY: c c-install c-test c-test-setup
 .PHONY: python python-test python-bench python-tools
+.PHONY: cluster cluster-test cluster-robustness cluster-bench
 
 run: build
 ifdef FILE
@@ -212,6 +217,32 @@ python-test: python
 python-bench:
 	@[ -x $(PYTHON_TEST)/bin/python ] || { echo "Run make python-test first."; exit 1; }
 	$(PYTHON_TEST)/bin/python bindings/python/benches/compare.py
+
+# SQL. All of a workspace at once: parts of it would have other features, and be compiled again.
+SQL := bindings/datafusion
+SQL_PYTHON := $(SQL)/target/python
+
+cluster: setup
+	cd $(SQL) && $(CARGO) build --release --locked --workspace
+
+# The first time takes a quarter of an hour. `kal` is compared with.
+cluster-test: test-setup build
+	cd $(SQL) && $(CARGO) fmt --all --check
+	cd $(SQL) && $(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
+	cd $(SQL) && RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --workspace --no-deps
+	cd $(SQL) && KAL=$(abspath $(KAL)) $(CARGO) test --locked --workspace
+
+# The tests that have a size, at full size.
+cluster-robustness: build
+	cd $(SQL) && KAL=$(abspath $(KAL)) KAL_ROWS=100000000 KAL_BAD=1000 \
+	  $(CARGO) test --release --locked --workspace --test cluster -- --nocapture --test-threads 1 bad:: killed::
+
+# DuckDB is a package of Python, in a folder of its own.
+cluster-bench: setup
+	@[ -x $(SQL_PYTHON)/bin/python ] || { python3 -m venv $(SQL_PYTHON) && $(SQL_PYTHON)/bin/pip install --quiet duckdb==2.0.0; }
+	cd $(SQL) && KAL_ROWS=$(or $(ROWS),100000000) KAL_DATA=$(abspath $(SQL)/target) \
+	  KAL_PYTHON=$(abspath $(SQL_PYTHON))/bin/python $(CARGO) bench --locked --workspace --bench cluster | tee target/results.md
+	cp $(SQL)/target/results.md $(SQL)/RESULTS.md
 
 check-costs:
 	$(CARGO) build --release --locked

@@ -89,7 +89,12 @@ impl Kernel {
         let graph = CallGraph::of(function, context);
         let root = graph.root().cloned().unwrap_or_else(|| function.clone());
         let variables = values(&graph, context)?;
-        let is_pure = !graph.obstacles.iter().any(|obstacle| obstacle.kind.is_impure(context));
+        let remarks_on = |is_meant: &dyn Fn(ObstacleKind) -> bool| -> Vec<Remark> {
+            let meant = graph.obstacles.iter().filter(|obstacle| is_meant(obstacle.kind));
+            meant.map(|obstacle| Remark::of_obstacle(obstacle, context)).collect()
+        };
+        let effects = remarks_on(&|kind| kind.is_impure(context));
+        let failing_calls = remarks_on(&|kind| matches!(kind, ObstacleKind::FailingCall(_)));
         let remarks = obstacles(&graph, context);
         let code = if remarks.is_empty() {
             KernelCode::Wide(WideCode::new(&engine))
@@ -99,7 +104,7 @@ impl Kernel {
                 called.filter_map(|callee| context.declared(callee.name).cloned()).collect();
             KernelCode::Rows(RowCode::new(declared), remarks)
         };
-        let function = PinnedFunction { graph, name, root, variables, is_pure, engine };
+        let function = PinnedFunction { graph, name, root, variables, effects, failing_calls, engine };
         Ok(Self(Arc::new(KernelInner { code, function })))
     }
 
@@ -137,6 +142,21 @@ impl Kernel {
         match code {
             KernelCode::Wide(code) => code.apply(function, variables, inputs, output, run),
             KernelCode::Rows(code, _) => code.apply(function, variables, inputs, output, run),
+        }
+    }
+
+    /// Compiles it for such columns, as the first run with them does otherwise: how many rows
+    /// they have is of no importance, which of them have one value is.
+    ///
+    /// # Errors
+    /// What the compiler says. A kernel whose rows are computed one by one is compiled by
+    /// its first run.
+    pub fn prepare(&self, inputs: &[Column<'_>]) -> Result<(), Error> {
+        let KernelInner { code, function } = &*self.0;
+        let _environment = DefaultEnvironment::enter();
+        match code {
+            KernelCode::Wide(code) => code.prepare(function, inputs),
+            KernelCode::Rows(..) => Ok(()),
         }
     }
 
@@ -222,7 +242,19 @@ impl Kernel {
 
     /// Returns whether its results depend on its arguments only, and it has no effects.
     pub fn is_pure(&self) -> bool {
-        self.0.function.is_pure
+        self.effects().is_empty()
+    }
+
+    /// Returns what keeps it from being pure: calls of host functions that are not, and
+    /// assignments to variables of the context.
+    pub fn effects(&self) -> &[Remark] {
+        &self.0.function.effects
+    }
+
+    /// Returns the calls that fail when a row reaches them: of names that were not bound, or
+    /// take another number of arguments.
+    pub fn failing_calls(&self) -> &[Remark] {
+        &self.0.function.failing_calls
     }
 
     /// Returns whether no row can fail but by being stopped.

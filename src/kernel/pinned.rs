@@ -2,6 +2,7 @@
 
 use super::blocks::BlockEnd;
 use super::column::{Column, RowError};
+use super::remark::Remark;
 use super::run::Run;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::suggest::Budget;
@@ -24,7 +25,9 @@ pub(super) struct PinnedFunction {
     pub(super) root: Arc<CheckedFunction>,
     /// The values of the variables of the graph.
     pub(super) variables: Vec<f64>,
-    pub(super) is_pure: bool,
+    /// What keeps it from being pure.
+    pub(super) effects: Vec<Remark>,
+    pub(super) failing_calls: Vec<Remark>,
     pub(super) engine: Engine,
 }
 

@@ -1,6 +1,7 @@
 //! How a kernel runs, for people.
 
 use crate::sema::call_graph::{Obstacle, ObstacleKind};
+use crate::sema::instance::shown;
 use crate::sema::{Environment, SourcePlace};
 use crate::source::{Source, Span};
 use std::fmt;
@@ -25,7 +26,7 @@ impl Remark {
 
     /// Returns why rows have to be computed one by one.
     pub(super) fn of_obstacle(obstacle: &Obstacle, environment: &dyn Environment) -> Self {
-        let text = |name| environment.names().text(name).to_string();
+        let text = |name| shown(&environment.names().text(name));
         let message = match obstacle.kind {
             ObstacleKind::Recursion(name) => format!("`{}` is called while it runs", text(name)),
             ObstacleKind::HostCall(name) => format!("`{}` is a function of the host", text(name)),

@@ -62,7 +62,7 @@ impl RowCode {
         if output.is_empty() {
             return Ok(());
         }
-        let threads = if kernel.is_pure { run.threads.max(1) } else { 1 };
+        let threads = if kernel.effects.is_empty() { run.threads.max(1) } else { 1 };
         let threads = threads.min(output.len().div_ceil(blocks::BLOCK));
         let made = (0..threads).map(|_| self.context(kernel, variables)).collect::<Result<Vec<_>, _>>()?;
         let state = run.state().clone();

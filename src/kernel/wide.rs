@@ -73,6 +73,12 @@ impl WideCode {
         Ok(code)
     }
 
+    /// Compiles what computes such columns.
+    pub(super) fn prepare(&self, kernel: &PinnedFunction, inputs: &[Column<'_>]) -> Result<(), Error> {
+        let code = self.variant(kernel, same_in_every_row(inputs), &Run::new());
+        code.map(|_| ()).map_err(|failure| not_compiled(kernel, &failure).error)
+    }
+
     /// Computes all rows, where variables of the context have these values.
     pub(super) fn apply(
         &self,
@@ -86,11 +92,7 @@ impl WideCode {
             return Ok(());
         }
         let code = self.variant(kernel, same_in_every_row(inputs), run);
-        let code = code.map_err(|failure| match failure {
-            Failure::Interrupted => kernel.error(0, BlockEnd::Stopped(StopRequest::Interrupt)),
-            Failure::DeadlineExceeded => kernel.error(0, BlockEnd::Stopped(StopRequest::Deadline)),
-            failure => RowError::from(Error::of_run(kernel.diagnose(&failure))),
-        })?;
+        let code = code.map_err(|failure| not_compiled(kernel, &failure))?;
         let rows = output.len().min(blocks::BLOCK).next_multiple_of(code.lanes());
         let value = |input: &Column<'_>| match input {
             Column::Every(value) => *value,
@@ -146,6 +148,15 @@ impl WideCode {
             remarks.push(Remark::new("a loop goes on until all of them have left it"));
         }
         remarks
+    }
+}
+
+/// Returns the error of a run for which nothing could be compiled.
+fn not_compiled(kernel: &PinnedFunction, failure: &Failure) -> RowError {
+    match failure {
+        Failure::Interrupted => kernel.error(0, BlockEnd::Stopped(StopRequest::Interrupt)),
+        Failure::DeadlineExceeded => kernel.error(0, BlockEnd::Stopped(StopRequest::Deadline)),
+        failure => RowError::from(Error::of_run(kernel.diagnose(failure))),
     }
 }
 

@@ -549,6 +549,43 @@ fn a_kernel_is_what_names_meant_and_columns_follow_them() {
 }
 
 #[test]
+fn a_kernel_tells_what_keeps_it_from_being_pure_and_which_calls_fail() {
+    let mut context = context(
+        "var calls = 0
+         def counted(x) (calls = calls + 1) : x
+         def shown(x) printd(x) + counted(x)
+         def half(x) x / 2
+         def whole(x) half(x) + missing(x, 1)
+         def deep(n) if n < 1 then 0 else 1 + deep(n - 1)",
+    );
+    let mut told = |name: &str| {
+        let kernel = context.kernel(name).expect("it is defined");
+        let lines = |remarks: &[kal::Remark]| remarks.iter().map(ToString::to_string).collect::<Vec<_>>();
+        (kernel.is_pure(), lines(kernel.effects()), lines(kernel.failing_calls()))
+    };
+    let (is_pure, effects, failing) = told("shown");
+    let wanted = [
+        "`printd` is a function of the host (<eval>:3:23)",
+        "`calls`, a variable of the context, is assigned",
+    ];
+    assert!(effects.iter().zip(wanted).all(|(effect, wanted)| effect.starts_with(wanted)), "{effects:?}");
+    assert_eq!((is_pure, effects.len(), failing.len()), (false, 2, 0));
+    assert_eq!(told("whole"), (true, vec![], vec!["the call of `missing` fails (<eval>:5:33)".to_owned()]));
+    assert_eq!(told("deep"), (true, vec![], vec![]));
+}
+
+#[test]
+fn a_kernel_is_compiled_when_it_is_prepared() {
+    let mut context = context("def f(x y) x * y + exp(x)");
+    let kernel = context.kernel("f").expect("it is defined");
+    let compiled = |kernel: &Kernel| kernel.explain()[0].message != "many rows at once";
+    assert!(!compiled(&kernel));
+    kernel.prepare(&[Column::Values(&[]), Column::Every(2.0)]).expect("it is compiled");
+    assert!(compiled(&kernel));
+    assert_eq!(applied(&kernel, &[Column::Values(&[0.0, 0.0]), Column::Every(2.0)], 2, 1), [1.0, 1.0]);
+}
+
+#[test]
 fn a_kernel_that_was_compiled_before_is_found_in_the_cache() {
     let folder = tempfile::tempdir().expect("there is room");
     let compiled = || {
