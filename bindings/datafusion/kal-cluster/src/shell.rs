@@ -27,7 +27,7 @@ pub struct Options {
     /// SQL in place of a file.
     #[arg(short = 'e', long, conflicts_with = "file")]
     pub execute: Option<String>,
-    /// The scheduler of the cluster, such as df://localhost:50050; without one, queries run in
+    /// The scheduler of the cluster, such as `df://localhost:50050`; without one, queries run in
     /// this process.
     #[arg(long, env = "KAL_SCHEDULER")]
     pub scheduler: Option<String>,

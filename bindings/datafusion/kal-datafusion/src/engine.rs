@@ -34,9 +34,12 @@ pub struct KalEngine(Arc<EngineInner>);
 
 struct EngineInner {
     engine: Engine,
-    /// Those that arrived, by their ids. Whoever is first reads the definitions.
-    arrived: Mutex<LruCache<[u8; 32], Arc<OnceLock<Arc<KalFunction>>>>>,
+    /// Those that arrived, by their ids.
+    arrived: Mutex<LruCache<[u8; 32], Arc<Arrival>>>,
 }
+
+/// A function that has arrived, or is being read by the first that met it.
+type Arrival = OnceLock<Arc<KalFunction>>;
 
 impl KalEngine {
     /// Returns limits for functions of strangers.

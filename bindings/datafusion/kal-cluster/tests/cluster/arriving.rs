@@ -1,6 +1,6 @@
 //! Functions that are created after the cluster has started.
 
-use crate::harness::{Cluster, rows, run, until, write_parquet};
+use crate::harness::{Cluster, Process, rows, run, until, write_parquet};
 use crate::script;
 use std::path::Path;
 
@@ -13,7 +13,7 @@ async fn files_of_sql_give_on_a_cluster_what_they_give_in_one_process() {
     for path in paths {
         script::check(&cluster.session().await, &path).await;
     }
-    let logs: Vec<String> = cluster.executors.iter().map(|executor| executor.log()).collect();
+    let logs: Vec<String> = cluster.executors.iter().map(Process::log).collect();
     let count = |what: &str| logs.iter().map(|log| log.matches(what).count()).sum::<usize>();
     assert!(count("has arrived and is read") > 5, "{logs:?}");
     assert!(count("compiled `area`") + count("compiled `fused[") >= 1, "{logs:?}");

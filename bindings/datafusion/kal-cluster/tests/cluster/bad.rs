@@ -1,6 +1,6 @@
 //! Formulas and payloads that are bad in every way: an error each, and no executor lost.
 
-use crate::harness::{Cluster, ENGINE, amount, rows, run};
+use crate::harness::{Cluster, ENGINE, Process, amount, rows, run};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
@@ -17,8 +17,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::net::TcpListener;
 
-/// Ways to damage a payload: what is done to the bytes, and what the error says.
-const DAMAGES: &[(fn(&mut Vec<u8>, usize), &str)] = &[
+/// A way to damage a payload: what is done to the bytes, and what the error says.
+type Damage = (fn(&mut Vec<u8>, usize), &'static str);
+
+const DAMAGES: &[Damage] = &[
     (|bytes, _| bytes[6] = 2, "format 2"),
     (|bytes, number| bytes[7 + number % 32] ^= 1 << (number % 8), "another id"),
     (|bytes, number| bytes.truncate(7 + number % 32), "it is cut off"),
@@ -173,7 +175,7 @@ async fn bad_formulas_are_errors_and_no_executor_is_lost() {
         }
         assert!(given.contains(wanted), "{number}: {given}\n{}", &body[..body.len().min(200)]);
         if number == count / 2 {
-            memory = cluster.executors.iter().map(|executor| executor.memory()).collect();
+            memory = cluster.executors.iter().map(Process::memory).collect();
         }
     }
     cluster.check();
