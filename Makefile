@@ -9,6 +9,7 @@
 # make c              build the C library: target/c/prefix, see docs/c.md
 # make c-install DEST=/usr/local   put it elsewhere
 # make c-test         its tests: with gcc, clang, valgrind, Go and Node
+# make c-bench        what a call from C takes
 # make features       what the features promise, also where there is no LLVM
 # make hosts          a host that uses LLVM by itself, beside Kal
 # make loom           the lock-free parts, in every order of events
@@ -31,7 +32,7 @@ PREFIX := $(or $(LLVM_SYS_221_PREFIX),/usr/lib/llvm-22)
 KAL := $(or $(CARGO_TARGET_DIR),target)/release/kal
 
 .PHONY: run runtime test features bench peers robustness soak storm hosts loom mathematics fuzz check-costs setup test-setup build format lint docs unit clean
-.PHONY: c c-install c-test c-test-setup
+.PHONY: c c-install c-test c-bench c-test-setup
 .PHONY: python python-test python-bench python-tools
 .PHONY: cluster cluster-test cluster-robustness cluster-bench
 
@@ -65,6 +66,11 @@ c-test: c-test-setup c
 	cd bindings/c && $(CARGO) test --locked --release --target-dir $(TARGET)/c --package kal-c
 	cd bindings/c && KAL_PREFIX=$(C_PREFIX) KAL_NODE=$(TARGET)/c/node GOCACHE=$(TARGET)/c/go \
 	  $(CARGO) test --locked --target-dir $(TARGET)/c --package kal-c-tests
+
+c-bench: c
+	$${CC:-cc} -std=c11 -O2 bindings/c/tests/c/call.c -o $(TARGET)/c/call \
+	  $$(PKG_CONFIG_PATH=$(C_PREFIX)/lib/pkgconfig pkg-config --cflags --libs kal)
+	LD_LIBRARY_PATH=$(C_PREFIX)/lib $(TARGET)/c/call
 
 test: test-setup format lint docs unit
 
