@@ -24,7 +24,7 @@ def run():
 
     def run(text, **keywords):
         command = [sys.executable, "-c", textwrap.dedent(text)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, **keywords)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=float(os.environ.get("KAL_SECONDS", 120)), **keywords)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
