@@ -1,7 +1,7 @@
 //! What the walk is in the middle of, and what it has put off.
 
 use super::assembler::{PendingJump, Place};
-use super::values::Value;
+use super::values::WaitingValue;
 use crate::syntax::operator::BinaryOp;
 
 /// A construct whose end has not been reached yet.
@@ -49,5 +49,5 @@ pub(super) enum RareEvent {
     Hot,
     /// The loop of a node has had many iterations. The values that are live across it, with
     /// their heights, and the steps of the loops whose conditions it is part of.
-    HotLoop { node: usize, live: Vec<(Value, usize)> },
+    HotLoop { node: usize, live: Vec<(WaitingValue, usize)> },
 }

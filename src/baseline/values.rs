@@ -8,7 +8,7 @@ use super::assembler::{JumpCondition, MachineCode, PendingJump};
 
 /// A value that waits for the node that takes it.
 #[derive(Debug)]
-pub(super) enum Value {
+pub(super) enum WaitingValue {
     /// A number of the function.
     Number(u32),
     Local(u32),
@@ -27,14 +27,14 @@ pub(super) enum Value {
 /// say otherwise.
 #[derive(Debug)]
 pub(super) struct Truth {
-    pub(super) test: Test,
+    pub(super) test: FlagTest,
     pub(super) when_true: Vec<PendingJump>,
     pub(super) when_false: Vec<PendingJump>,
 }
 
 /// What `ucomisd` has left in the flags for a condition to be true.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Test {
+pub(super) enum FlagTest {
     /// The first operand is greater.
     Greater,
     /// The first operand is greater, or both are equal.
@@ -53,7 +53,7 @@ pub(super) enum Test {
 }
 
 impl Truth {
-    pub(super) fn of(test: Test) -> Self {
+    pub(super) fn of(test: FlagTest) -> Self {
         Self { test, when_true: Vec::new(), when_false: Vec::new() }
     }
 
@@ -61,14 +61,14 @@ impl Truth {
     pub(super) fn negated(self) -> Self {
         let Self { test, when_true, when_false } = self;
         let test = match test {
-            Test::Greater => Test::NotGreater,
-            Test::NotGreater => Test::Greater,
-            Test::GreaterEqual => Test::NotGreaterEqual,
-            Test::NotGreaterEqual => Test::GreaterEqual,
-            Test::Equal => Test::NotEqual,
-            Test::NotEqual => Test::Equal,
-            Test::Apart => Test::NotApart,
-            Test::NotApart => Test::Apart,
+            FlagTest::Greater => FlagTest::NotGreater,
+            FlagTest::NotGreater => FlagTest::Greater,
+            FlagTest::GreaterEqual => FlagTest::NotGreaterEqual,
+            FlagTest::NotGreaterEqual => FlagTest::GreaterEqual,
+            FlagTest::Equal => FlagTest::NotEqual,
+            FlagTest::NotEqual => FlagTest::Equal,
+            FlagTest::Apart => FlagTest::NotApart,
+            FlagTest::NotApart => FlagTest::Apart,
         };
         Self { test, when_true: when_false, when_false: when_true }
     }
@@ -84,7 +84,7 @@ impl Truth {
     }
 }
 
-impl Test {
+impl FlagTest {
     /// Appends the jumps for what the flags say. After a comparison with NaN, the flags for
     /// "equal", "below" and "parity" are set.
     fn branch(self, code: &mut MachineCode, when: bool, taken: &mut Vec<PendingJump>) {

@@ -7,7 +7,7 @@ mod operators;
 use super::assembler::{MachineCode, MachineOperand, Place, Register};
 use super::constructs::{CodeConstruct, Rare};
 use super::frame::{Frame, REGISTERS};
-use super::values::Value;
+use super::values::WaitingValue;
 use crate::abi::{self, Symbol};
 use crate::codegen::{Body, CodegenError, CompileOptions, polls};
 use crate::host::Builtin;
@@ -47,7 +47,7 @@ pub(super) struct Walk<'a> {
     pub(super) hot_after: Option<u32>,
     pub(super) code: MachineCode,
     pub(super) frame: Frame,
-    pub(super) values: Vec<Value>,
+    pub(super) values: Vec<WaitingValue>,
     /// The heights of locals that are waiting and may change.
     waiting: Vec<usize>,
     /// The height of the value in the accumulator.
@@ -166,7 +166,7 @@ impl<'a> Walk<'a> {
 
     fn node(&mut self, node: CheckedNode) -> WalkResult<()> {
         match node {
-            CheckedNode::Number(index) => self.values.push(Value::Number(index)),
+            CheckedNode::Number(index) => self.values.push(WaitingValue::Number(index)),
             CheckedNode::Local(local) => self.local(local),
             CheckedNode::Variable(name) => {
                 self.free_accumulator();
@@ -200,7 +200,7 @@ impl<'a> Walk<'a> {
     // --- values -----------------------------------------------------------
 
     /// Pops a value; it is as it was at its height, which is the new height of the stack.
-    pub(super) fn pop(&mut self) -> WalkResult<Value> {
+    pub(super) fn pop(&mut self) -> WalkResult<WaitingValue> {
         let value = self.values.pop().ok_or_else(missing)?;
         let height = self.values.len();
         if self.accumulator == Some(height) {
@@ -212,14 +212,14 @@ impl<'a> Walk<'a> {
 
     pub(super) fn push_accumulator(&mut self) {
         self.accumulator = Some(self.values.len());
-        self.values.push(Value::Accumulator);
+        self.values.push(WaitingValue::Accumulator);
     }
 
     /// Pushes a value that was popped and is still where it was.
-    fn push_again(&mut self, value: Value) {
+    fn push_again(&mut self, value: WaitingValue) {
         match value {
-            Value::Accumulator => self.push_accumulator(),
-            Value::Local(local) => self.local(local),
+            WaitingValue::Accumulator => self.push_accumulator(),
+            WaitingValue::Local(local) => self.local(local),
             value => self.values.push(value),
         }
     }
@@ -228,7 +228,7 @@ impl<'a> Walk<'a> {
         if !self.frame.is_fixed(local) {
             self.waiting.push(self.values.len());
         }
-        self.values.push(Value::Local(local));
+        self.values.push(WaitingValue::Local(local));
     }
 
     /// Moves the waiting value that is in the accumulator to its slot. Leaves the flags.
@@ -236,7 +236,7 @@ impl<'a> Walk<'a> {
         if let Some(height) = self.accumulator.take() {
             let place = self.frame.value(height);
             self.code.store(Register::Rbp, place, ACCUMULATOR);
-            self.values[height] = Value::Settled;
+            self.values[height] = WaitingValue::Settled;
         }
     }
 
@@ -249,48 +249,53 @@ impl<'a> Walk<'a> {
     }
 
     fn settle_local(&mut self, height: usize) {
-        if let Value::Local(local) = self.values[height] {
+        if let WaitingValue::Local(local) = self.values[height] {
             let (from, to) = (self.frame.local(local), self.frame.value(height));
             self.code.load_word(Register::Rax, MachineOperand::At(Register::Rbp, from));
             self.code.store_word(Register::Rbp, to, Register::Rax);
-            self.values[height] = Value::Settled;
+            self.values[height] = WaitingValue::Settled;
         }
     }
 
     /// Settles what waits as the value of a local.
     fn settle_copies(&mut self, local: u32) {
-        let is_copy = |height: &usize| matches!(self.values[*height], Value::Local(known) if known == local);
+        let is_copy =
+            |height: &usize| matches!(self.values[*height], WaitingValue::Local(known) if known == local);
         let (copies, others) = std::mem::take(&mut self.waiting).into_iter().partition(is_copy);
         self.waiting = others;
         Vec::into_iter(copies).for_each(|height| self.settle_local(height));
     }
 
     /// Returns the operand of a value at a height, which may need `rax` until it is used.
-    pub(super) fn operand(&mut self, value: &Value, height: usize) -> WalkResult<MachineOperand> {
+    pub(super) fn operand(&mut self, value: &WaitingValue, height: usize) -> WalkResult<MachineOperand> {
         Ok(match *value {
-            Value::Number(index) if self.loads_numbers => {
+            WaitingValue::Number(index) if self.loads_numbers => {
                 let numbers = self.frame.numbers();
                 self.code.load_word(Register::Rax, MachineOperand::At(Register::Rbp, numbers));
                 MachineOperand::At(Register::Rax, 8 * index as i32)
             }
-            Value::Number(index) => MachineOperand::Constant(self.function.numbers[index as usize].to_bits()),
-            Value::Local(local) => MachineOperand::At(Register::Rbp, self.frame.local(local)),
-            Value::Settled | Value::Step => MachineOperand::At(Register::Rbp, self.frame.value(height)),
-            Value::Accumulator => MachineOperand::Vector(ACCUMULATOR),
-            Value::Truth(_) | Value::Undecided => return Err(missing()),
+            WaitingValue::Number(index) => {
+                MachineOperand::Constant(self.function.numbers[index as usize].to_bits())
+            }
+            WaitingValue::Local(local) => MachineOperand::At(Register::Rbp, self.frame.local(local)),
+            WaitingValue::Settled | WaitingValue::Step => {
+                MachineOperand::At(Register::Rbp, self.frame.value(height))
+            }
+            WaitingValue::Accumulator => MachineOperand::Vector(ACCUMULATOR),
+            WaitingValue::Truth(_) | WaitingValue::Undecided => return Err(missing()),
         })
     }
 
     /// Loads a value that was just popped into a register.
-    pub(super) fn load(&mut self, to: u8, value: Value) -> WalkResult<()> {
+    pub(super) fn load(&mut self, to: u8, value: WaitingValue) -> WalkResult<()> {
         let operand = self.operand(&value, self.values.len())?;
         self.code.load(to, operand);
         Ok(())
     }
 
     /// Loads a value that was just popped into the accumulator.
-    fn accumulate(&mut self, value: Value) -> WalkResult<()> {
-        if !matches!(value, Value::Accumulator) {
+    fn accumulate(&mut self, value: WaitingValue) -> WalkResult<()> {
+        if !matches!(value, WaitingValue::Accumulator) {
             self.free_accumulator();
         }
         self.load(ACCUMULATOR, value)
@@ -302,7 +307,7 @@ impl<'a> Walk<'a> {
         let right = self.pop()?;
         let left = self.pop()?;
         let height = self.values.len();
-        if matches!(right, Value::Accumulator) {
+        if matches!(right, WaitingValue::Accumulator) {
             self.code.load(OTHER, MachineOperand::Vector(ACCUMULATOR));
             self.load(ACCUMULATOR, left)?;
             return Ok(MachineOperand::Vector(OTHER));
@@ -314,10 +319,10 @@ impl<'a> Walk<'a> {
     fn set_local(&mut self, local: u32) -> WalkResult<()> {
         let value = self.pop()?;
         let again = match value {
-            Value::Number(index) => Value::Number(index),
+            WaitingValue::Number(index) => WaitingValue::Number(index),
             // What the local is now.
-            Value::Local(_) | Value::Accumulator => value_again(&value),
-            _ => Value::Settled,
+            WaitingValue::Local(_) | WaitingValue::Accumulator => value_again(&value),
+            _ => WaitingValue::Settled,
         };
         self.store_local(local, value)?;
         self.push_again(again);
@@ -325,11 +330,11 @@ impl<'a> Walk<'a> {
     }
 
     /// Stores a value that was just popped in a local.
-    pub(super) fn store_local(&mut self, local: u32, value: Value) -> WalkResult<()> {
+    pub(super) fn store_local(&mut self, local: u32, value: WaitingValue) -> WalkResult<()> {
         self.settle_copies(local);
         let place = self.frame.local(local);
         match value {
-            Value::Accumulator => self.code.store(Register::Rbp, place, ACCUMULATOR),
+            WaitingValue::Accumulator => self.code.store(Register::Rbp, place, ACCUMULATOR),
             value => {
                 let operand = self.operand(&value, self.values.len())?;
                 self.code.load_word(Register::Rax, operand);
@@ -350,9 +355,9 @@ impl<'a> Walk<'a> {
 }
 
 /// Returns a value that is a local or in the accumulator, once more.
-fn value_again(value: &Value) -> Value {
+fn value_again(value: &WaitingValue) -> WaitingValue {
     match value {
-        Value::Local(local) => Value::Local(*local),
-        _ => Value::Accumulator,
+        WaitingValue::Local(local) => WaitingValue::Local(*local),
+        _ => WaitingValue::Accumulator,
     }
 }

@@ -41,6 +41,9 @@ pub struct Function {
     target: Target,
     /// What it meant when it was used last.
     last: Mutex<Arc<Meaning>>,
+    /// NumPy's function of what it meant when that was asked for last. NumPy's function has
+    /// the meaning, so the meaning cannot have it.
+    ufunc: Mutex<Option<(Arc<Meaning>, Py<PyAny>)>>,
 }
 
 /// The most arguments of a call that needs no memory.
@@ -64,7 +67,15 @@ impl Function {
         let meaning = Meaning::of(&mut context, &session, &target).or_exception(py)?;
         drop(context);
         let last = Mutex::new(Arc::new(meaning));
-        Ok(Self { session, target, last })
+        Ok(Self { session, target, last, ufunc: Mutex::default() })
+    }
+
+    /// Checks that it means something now.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn check(&self, py: Python<'_>) -> PyResult<()> {
+        self.meaning(py).map(drop)
     }
 
     /// Returns what it means now.
@@ -75,6 +86,19 @@ impl Function {
             *last = Arc::new(Meaning::of(&mut context, &self.session, &self.target).or_exception(py)?);
         }
         Ok(last.clone())
+    }
+
+    /// Returns NumPy's function of a meaning.
+    fn ufunc_of(&self, py: Python<'_>, meaning: &Arc<Meaning>) -> PyResult<Py<PyAny>> {
+        if let Some((of, function)) = &*self.ufunc.lock()
+            && Arc::ptr_eq(of, meaning)
+        {
+            return Ok(function.clone_ref(py));
+        }
+        let function = ufunc::ufunc(py, meaning)?;
+        // What it replaces is dropped when nothing is locked.
+        let _before = self.ufunc.lock().replace((meaning.clone(), function.clone_ref(py)));
+        Ok(function)
     }
 
     /// Calls it with numbers. The values of variables are those of the context, so it does not
@@ -174,7 +198,7 @@ impl Function {
         }
         let rows = if options.others.is_none() { Some(0) } else { None };
         let settings = CallSettings { threads: options.threads, on_error: options.on_error, rows };
-        let function = meaning.ufunc.get_or_try_init(py, || ufunc::ufunc(py, &meaning))?;
+        let function = self.ufunc_of(py, &meaning)?;
         let arguments = PyTuple::new(py, arguments)?;
         with_settings(settings, || function.bind(py).call(arguments, options.others.as_ref()))
     }
@@ -353,8 +377,7 @@ impl Function {
     /// redefined.
     #[getter]
     fn ufunc(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let meaning = self.meaning(py)?;
-        Ok(meaning.ufunc.get_or_try_init(py, || ufunc::ufunc(py, &meaning))?.clone_ref(py))
+        self.ufunc_of(py, &self.meaning(py)?)
     }
 
     /// The name; None for a formula.
@@ -386,7 +409,7 @@ impl Function {
     /// The session that it belongs to.
     #[getter]
     fn session(&self) -> Session {
-        Session(self.session.clone())
+        Session::of(self.session.clone())
     }
 
     /// The definitions of the function and of all that it calls, as text.
@@ -447,10 +470,14 @@ impl Function {
             return Err(not_to_be_pickled());
         }
         let restore = py.import("kal._pickle")?.getattr("function")?;
+        let called = || format!("{}({})", self.__name__(), meaning.parameters.join(", "));
         let (text, parameters) = match &self.target {
-            Target::Name(name) => (name.as_str(), None),
-            Target::Formula { text, parameters } => (text.as_str(), Some(PyTuple::new(py, parameters)?)),
+            // A function of the library has no definition: it is a formula that calls it.
+            Target::Name(_) if meaning.kernel.name().starts_with('(') => (called(), true),
+            Target::Name(name) => (name.clone(), false),
+            Target::Formula { text, .. } => (text.clone(), true),
         };
+        let parameters = parameters.then(|| PyTuple::new(py, &meaning.parameters)).transpose()?;
         let id = meaning.kernel.id().to_string();
         let settings = self.session.settings.keywords(py)?;
         Ok((restore, (source, text, parameters, id, settings).into_pyobject(py)?))

@@ -3,12 +3,10 @@
 use crate::session::SharedSession;
 use kal::diagnostic::ErrorCode;
 use kal::{Context, Error, Kernel};
-use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use std::sync::Arc;
 
 /// What a function of Python stands for.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     /// What a name means.
     Name(String),
@@ -34,8 +32,6 @@ pub struct Meaning {
     pub is_quick: bool,
     pub is_pure: bool,
     pub handle: Handle,
-    /// The function of NumPy, when it has been asked for.
-    pub ufunc: PyOnceLock<Py<PyAny>>,
 }
 
 impl Meaning {
@@ -56,7 +52,6 @@ impl Meaning {
             parameters,
             operations,
             handle,
-            ufunc: PyOnceLock::new(),
         })
     }
 }

@@ -13,6 +13,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -250,7 +251,38 @@ pub fn with_cause(py: Python<'_>, error: &Error, row: Option<usize>, cause: Opti
 /// >>> s["area"](3, 4)
 /// 6.0
 #[pyclass(frozen, module = "kal", weakref)]
-pub struct Session(pub Arc<SharedSession>);
+pub struct Session {
+    shared: Arc<SharedSession>,
+    /// The functions that Python has asked for, with what is compiled of them.
+    functions: Mutex<BTreeMap<Target, Py<Function>>>,
+}
+
+/// How many functions of Python a session keeps at most.
+const KEPT: usize = 4096;
+
+impl Session {
+    pub fn of(shared: Arc<SharedSession>) -> Self {
+        Self { shared, functions: Mutex::default() }
+    }
+
+    /// Returns the function of a target, always the same one.
+    fn function<'py>(&self, py: Python<'py>, target: Target) -> PyResult<Bound<'py, Function>> {
+        let known = self.functions.lock().get(&target).map(|function| function.clone_ref(py));
+        if let Some(known) = known {
+            known.get().check(py)?;
+            return Ok(known.into_bound(py));
+        }
+        let function = Bound::new(py, Function::new(py, self.shared.clone(), target.clone())?)?;
+        let mut functions = self.functions.lock();
+        let forgotten =
+            if functions.len() < KEPT { BTreeMap::new() } else { std::mem::take(&mut *functions) };
+        functions.insert(target, function.clone().unbind());
+        // Dropped when nothing is locked.
+        drop(functions);
+        drop(forgotten);
+        Ok(function)
+    }
+}
 
 /// What makes it again, with its arguments.
 type Reduced<'py> = (Bound<'py, PyAny>, (String, Bound<'py, PyDict>));
@@ -270,7 +302,7 @@ impl Session {
         let timeout = timeout.map_err(|error| PyValueError::new_err(format!("timeout: {error}")))?;
         let settings = Settings { timeout, fuel, library, interpret };
         let shared = py.detach(|| SharedSession::new(settings)).or_exception(py)?;
-        Ok(Self(Arc::new(shared)))
+        Ok(Self::of(Arc::new(shared)))
     }
 
     /// Runs a text: definitions, declarations and expressions, up to the first mistake.
@@ -282,7 +314,7 @@ impl Session {
     #[pyo3(signature = (text, /, *, source="<eval>"))]
     fn eval(&self, py: Python<'_>, text: &str, source: &str) -> PyResult<Option<f64>> {
         let source = Source::new(source, text);
-        self.0.define(py, &source)
+        self.shared.define(py, &source)
     }
 
     /// Runs a file, as `eval` runs a text. The modules that it imports are looked for in its
@@ -292,7 +324,7 @@ impl Session {
         let text = std::fs::read_to_string(&path)?;
         let folder = path.parent().map_or_else(PathBuf::new, PathBuf::from);
         let source = Source::in_folder(path.to_string_lossy(), text, folder);
-        self.0.define(py, &source)
+        self.shared.define(py, &source)
     }
 
     /// Returns a formula of this session: an expression that can use its functions and
@@ -301,9 +333,14 @@ impl Session {
     /// parameters: their names, in the order of the arguments. By default, all names of the
     /// text that mean nothing here, in their order of appearance.
     #[pyo3(signature = (text, parameters=None, /))]
-    fn formula(&self, py: Python<'_>, text: &str, parameters: Option<Names>) -> PyResult<Function> {
-        let target = Target::formula(py, &self.0, text, parameters.map(|names| names.0))?;
-        Function::new(py, self.0.clone(), target)
+    fn formula<'py>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+        parameters: Option<Names>,
+    ) -> PyResult<Bound<'py, Function>> {
+        let target = Target::formula(py, &self.shared, text, parameters.map(|names| names.0))?;
+        self.function(py, target)
     }
 
     /// Makes a Python function known to programs. It takes floats and returns one.
@@ -344,25 +381,22 @@ impl Session {
             return Err(PyValueError::new_err(message));
         }
         let number = callback::register(function.clone().unbind());
-        self.0.callables.lock().push(number);
+        self.shared.callables.lock().push(number);
         let parameters: Vec<String> = (1..=arity).map(|index| format!("x{index}")).collect();
         let arguments: String = parameters.iter().map(|parameter| format!(", {parameter}")).collect();
         let call = callback::name(arity);
         let text = format!("def {name}({}) {call}({number}{arguments})", parameters.join(" "));
         let source = Source::new("<Python>", text);
-        self.0.define(py, &source)?;
+        self.shared.define(py, &source)?;
         Ok(function)
     }
 
     /// Returns what a name means: a function, or the value of a variable as a float.
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let value = self.0.lock(py)?.variable(name);
+        let value = self.shared.lock(py)?.variable(name);
         match value {
             Ok(value) => Ok(value.into_pyobject(py)?.into_any()),
-            Err(_) => {
-                let function = Function::new(py, self.0.clone(), Target::Name(name.to_owned()))?;
-                Ok(Bound::new(py, function)?.into_any())
-            }
+            Err(_) => Ok(self.function(py, Target::Name(name.to_owned()))?.into_any()),
         }
     }
 
@@ -374,11 +408,11 @@ impl Session {
             return self.define(py, name, Some(value), None).map(drop);
         }
         let value: f64 = value.extract()?;
-        let mut context = self.0.lock(py)?;
-        self.0.assigned();
+        let mut context = self.shared.lock(py)?;
+        self.shared.assigned();
         match context.set_variable(name, value) {
             Err(Error::NoVariable(_)) => {
-                self.0.changed();
+                self.shared.changed();
                 context.declare(name, value).or_exception(py)
             }
             result => result.or_exception(py),
@@ -386,21 +420,21 @@ impl Session {
     }
 
     fn __contains__(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
-        let context = self.0.lock(py)?;
+        let context = self.shared.lock(py)?;
         Ok(context.variable(name).is_ok() || context.is_function(name))
     }
 
     /// The names of the functions that the session defines, in alphabetical order.
     #[getter]
     fn functions(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        let context = self.0.lock(py)?;
+        let context = self.shared.lock(py)?;
         Ok(context.definitions().into_iter().map(|definition| definition.name).collect())
     }
 
     /// The variables with their values.
     #[getter]
     fn variables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let context = self.0.lock(py)?;
+        let context = self.shared.lock(py)?;
         let variables = PyDict::new(py);
         for name in context.variable_names() {
             let value = context.variable(&name).or_exception(py)?;
@@ -412,7 +446,7 @@ impl Session {
     /// What the session defines, as a text that defines it again.
     #[getter]
     fn source(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.0.lock(py)?.script(&[]))
+        Ok(self.shared.lock(py)?.script(&[]))
     }
 
     /// Returns what a stage of the compiler makes of a function, or of a text: "tokens", "ast",
@@ -430,27 +464,27 @@ impl Session {
                 return Err(PyValueError::new_err(message));
             }
         };
-        self.0.run(py, |context| context.listing(stage, text))
+        self.shared.run(py, |context| context.listing(stage, text))
     }
 
     /// Stops what another thread evaluates in this session, with `kal.Stopped`.
     fn interrupt(&self) {
-        self.0.interrupt.interrupt_running();
+        self.shared.interrupt.interrupt_running();
     }
 
     /// Forgets everything: the session is as good as a new one.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
-        let mut context = self.0.lock(py)?;
-        self.0.changed();
+        let mut context = self.shared.lock(py)?;
+        self.shared.changed();
         context.reset();
         drop(context);
-        callback::forget(&std::mem::take(&mut *self.0.callables.lock()));
+        callback::forget(&std::mem::take(&mut *self.shared.callables.lock()));
         Ok(())
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         const SHOWN: usize = 6;
-        let context = self.0.lock(py)?;
+        let context = self.shared.lock(py)?;
         let mut parts: Vec<String> =
             context.definitions().into_iter().map(|definition| definition.signature).collect();
         parts.extend(context.variable_names().into_iter().map(|name| {
@@ -472,7 +506,7 @@ impl Session {
             return Err(not_to_be_pickled());
         }
         let restore = py.import("kal._pickle")?.getattr("session")?;
-        Ok((restore, (source, self.0.settings.keywords(py)?)))
+        Ok((restore, (source, self.shared.settings.keywords(py)?)))
     }
 }
 

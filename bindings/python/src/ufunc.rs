@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::cell::Cell;
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 use std::sync::Arc;
@@ -169,10 +170,23 @@ impl Operand {
         self.step == size_of::<f64>() as npy_intp && self.address.is_aligned()
     }
 
-    /// Returns whether two operands, both [slices](Self::is_slice), share memory.
+    /// Returns the addresses of its memory.
+    fn range(self, rows: usize) -> Range<usize> {
+        let (first, last) = (self.address.addr(), self.at(rows - 1).addr());
+        first.min(last)..first.max(last) + size_of::<f64>()
+    }
+
+    /// Returns whether two operands share memory.
     fn overlaps(self, other: Self, rows: usize) -> bool {
-        let bytes = rows * size_of::<f64>();
-        self.address.addr().abs_diff(other.address.addr()) < bytes
+        let (one, other) = (self.range(rows), other.range(rows));
+        one.start < other.end && other.start < one.end
+    }
+
+    /// Returns whether a result may be an argument of a later row, as when NumPy reduces or
+    /// accumulates.
+    fn feeds(self, input: Self, rows: usize) -> bool {
+        let is_row_by_row = self.step != 0 && self.step == input.step && self.address == input.address;
+        rows > 1 && !is_row_by_row && self.overlaps(input, rows)
     }
 
     fn at(self, row: usize) -> *const f64 {
@@ -200,12 +214,16 @@ unsafe fn compute(
     };
     let operands: Vec<Operand> = args.iter().zip(steps).map(operand).collect();
     let Some((output, inputs)) = operands.split_last() else { return Ok(()) };
-    let is_direct = output.is_slice()
-        && inputs.iter().all(|input| {
-            input.is_same() && !output.overlaps(Operand { step: 8, ..*input }, rows)
-                || input.is_slice() && !output.overlaps(*input, rows)
-        });
-    let block = if is_direct { rows } else { BLOCK.min(rows) };
+    let is_free = |input: &Operand| !output.overlaps(*input, rows);
+    let is_whole = |input: &Operand| input.is_same() || input.is_slice();
+    let is_direct = output.is_slice() && inputs.iter().all(|input| is_whole(input) && is_free(input));
+    let block = if is_direct {
+        rows
+    } else if inputs.iter().any(|input| output.feeds(*input, rows)) {
+        1
+    } else {
+        BLOCK.min(rows)
+    };
     let mut gathered = vec![Vec::new(); inputs.len()];
     let mut result = if is_direct { Vec::new() } else { vec![0.0; block] };
     for first in (0..rows).step_by(block) {

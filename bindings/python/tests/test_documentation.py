@@ -69,8 +69,13 @@ def test_a_mistake_in_a_cell_is_drawn(tmp_path):
     assert "E0201" in str(caught.value) and "Traceback" not in str(caught.value)
 
 
-def test_the_stubs_say_what_is_there():
+def test_the_stubs_say_what_is_there(tmp_path):
+    # What is private has no stubs.
+    private = ",".join(f"kal.{file.stem}" for file in Path(kal.__file__).parent.glob("_*.py") if "__" not in file.stem)
+    settings = tmp_path / "mypy.ini"
+    settings.write_text(f"[mypy]\n[mypy-kal._kal,{private}]\nignore_errors = True\nignore_missing_imports = True\n")
     command = [sys.executable, "-m", "mypy.stubtest", "kal", "--ignore-disjoint-bases"]
+    command += ["--mypy-config-file", str(settings)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -1,12 +1,10 @@
 """Pickling, other processes, and other libraries in this one."""
 
 import multiprocessing
+import os
 import pickle
 import subprocess
-import sys
-import threading
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -135,10 +133,10 @@ def test_numba_and_kal_compile_in_one_process(run, order):
         def with_kal(number):
             session = kal.Session()
             session.eval(f"def f(x) exp(x) * {{number}} + 1")
-            return session["f"](np.zeros(1000)).sum()
+            return session["f"](np.zeros(1000)).sum().item()
         def with_numba(number):
             f = numba.vectorize(["f8(f8)"])(eval(f"lambda x: x * {{number}} + 1"))
-            return f(np.ones(1000)).sum()
+            return f(np.ones(1000)).sum().item()
         both = [with_kal, with_numba] if "{order}".startswith("kal") else [with_numba, with_kal]
         print([[one(number) for one in both] for number in (1, 2)])
         def fails(x):
@@ -183,9 +181,9 @@ def test_exceptions_of_cpp_unwind_after_code_was_freed(run):
 def test_importing_is_quick_and_imports_little(run):
     text = """
         import sys, time
-        began = time.perf_counter()
+        began = time.process_time()
         import kal
-        took = time.perf_counter() - began
+        took = time.process_time() - began
         print(sorted({"numpy", "pandas", "pyarrow", "IPython"} & set(sys.modules)), took)
     """
     lines = [run(text).rsplit(" ", 1) for _ in range(5)]
@@ -223,13 +221,15 @@ def test_sessions_do_not_leak(run):
             session["f"](column)
             session["f"].ufunc(column)
             session["v"] = 1
+        # It keeps the code.
+        kept = kal.Session()
+        kept.eval("def f(x) x * 2 + 1")
+        kept["f"](3), kept["f"](column)
         for _ in range(COUNT // 10): use()
         before = size()
         for _ in range(COUNT): use()
         print(size() - before)
     """
-    import os
-
-    count = os.environ.get("KAL_SESSIONS", "4000")
+    count = os.environ.get("KAL_SESSIONS", "10000")
     grown = int(run(text.replace("COUNT", count)))
-    assert grown < 4_000 + int(count) // 50, f"{grown} KB"
+    assert grown < 4_000, f"{grown} KB"

@@ -37,6 +37,21 @@ def test_functions_follow_their_names(session):
         area(3, 4)
 
 
+def test_what_is_compiled_is_kept(session):
+    import numpy as np
+
+    session.eval("def f(x) x * 2")
+    assert session["f"] is session["f"]
+    assert session.formula("f(x)") is session.formula("f(x)", ["x"])
+    column = np.ones(10)
+    session["f"](column), kal.evaluate("f(column)", session=session)
+    began = time.process_time()
+    for _ in range(200):
+        session["f"](column)
+        kal.evaluate("f(column)", session=session)
+    assert time.process_time() - began < 0.2
+
+
 def test_numbers_of_python_are_arguments(session):
     session.eval("def f(x y) x - y")
     f = session["f"]

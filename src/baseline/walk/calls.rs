@@ -6,7 +6,7 @@ use crate::baseline::assembler::{
     ANDNPD, ANDPD, JumpCondition, MachineOperand, ORPD, Register, Rounding, SQRTSD, UCOMISD,
 };
 use crate::baseline::frame::REGISTERS;
-use crate::baseline::values::Value;
+use crate::baseline::values::WaitingValue;
 use crate::host::{Builtin, Intrinsic, PURE_FUNCTION, PureFunction};
 use crate::processor::Processor;
 
@@ -53,7 +53,7 @@ impl Walk<'_> {
     fn pass(&mut self, arity: usize) -> WalkResult<()> {
         let first = self.values.len().checked_sub(arity).ok_or_else(missing)?;
         let is_argument = |height: usize| height >= first;
-        let is_passed = |value: &Value| matches!(value, Value::Accumulator);
+        let is_passed = |value: &WaitingValue| matches!(value, WaitingValue::Accumulator);
         let of_accumulator = self.values[first..].iter().position(is_passed);
         if of_accumulator.is_none() {
             self.free_accumulator();
@@ -79,7 +79,7 @@ impl Walk<'_> {
 
     /// Returns the operand of a value that stays on the stack.
     pub(super) fn operand_at(&mut self, height: usize) -> WalkResult<MachineOperand> {
-        let value = std::mem::replace(&mut self.values[height], Value::Settled);
+        let value = std::mem::replace(&mut self.values[height], WaitingValue::Settled);
         let operand = self.operand(&value, height);
         self.values[height] = value;
         operand

@@ -5,7 +5,7 @@ use crate::abi::{self, Symbol};
 use crate::baseline::assembler::{ADDSD, JumpCondition, MachineOperand, Place, Register};
 use crate::baseline::constructs::{CodeConstruct, Loop, Rare, RareEvent};
 use crate::baseline::frame::REGISTERS;
-use crate::baseline::values::Value;
+use crate::baseline::values::WaitingValue;
 use crate::syntax::operator::BinaryOp;
 
 impl Walk<'_> {
@@ -43,13 +43,13 @@ impl Walk<'_> {
         self.settle();
         let decided = left.branch(&mut self.code, op == BinaryOp::Or);
         self.open.push(CodeConstruct::ShortCircuit { op, decided });
-        self.values.push(Value::Undecided);
+        self.values.push(WaitingValue::Undecided);
         Ok(())
     }
 
     pub(super) fn end_short_circuit(&mut self) -> WalkResult<()> {
         let mut truth = self.pop_truth()?;
-        let (Some(CodeConstruct::ShortCircuit { op, decided }), Value::Undecided) =
+        let (Some(CodeConstruct::ShortCircuit { op, decided }), WaitingValue::Undecided) =
             (self.open.pop(), self.pop()?)
         else {
             return Err(missing());
@@ -93,7 +93,7 @@ impl Walk<'_> {
         self.store_local(variable, start)?;
         self.settle();
         let height = self.values.len();
-        self.values.push(Value::Step);
+        self.values.push(WaitingValue::Step);
         let enter = self.code.jump();
         let here = self.code.here();
         self.open.push(CodeConstruct::Loop(Loop {
@@ -175,17 +175,20 @@ impl Walk<'_> {
         self.code.count(Register::Rbp, iterations, most.max(1));
         let enter = vec![self.code.jump_if(JumpCondition::Equal)];
         let back = self.code.here();
-        let known = |(height, value): (usize, &Value)| {
+        let known = |(height, value): (usize, &WaitingValue)| {
             let value = match value {
-                Value::Number(index) => Value::Number(*index),
-                Value::Local(local) => Value::Local(*local),
-                Value::Settled => Value::Settled,
-                Value::Accumulator | Value::Truth(_) | Value::Undecided | Value::Step => return None,
+                WaitingValue::Number(index) => WaitingValue::Number(*index),
+                WaitingValue::Local(local) => WaitingValue::Local(*local),
+                WaitingValue::Settled => WaitingValue::Settled,
+                WaitingValue::Accumulator
+                | WaitingValue::Truth(_)
+                | WaitingValue::Undecided
+                | WaitingValue::Step => return None,
             };
             Some((value, height))
         };
         let step = |open: &CodeConstruct| match open {
-            CodeConstruct::Loop(Loop { decision: None, height, .. }) => Some((Value::Step, *height)),
+            CodeConstruct::Loop(Loop { decision: None, height, .. }) => Some((WaitingValue::Step, *height)),
             _ => None,
         };
         let live = self.values.iter().enumerate().filter_map(known);
@@ -225,7 +228,7 @@ impl Walk<'_> {
 
     /// Asks for OSR code, and calls it if it is ready, with the locals and the values that
     /// are live: its result is that of the function.
-    fn leave_loop(&mut self, back: Place, node: usize, live: Vec<(Value, usize)>) -> WalkResult<()> {
+    fn leave_loop(&mut self, back: Place, node: usize, live: Vec<(WaitingValue, usize)>) -> WalkResult<()> {
         let iterations = self.frame.iterations();
         self.code.set_memory(Register::Rbp, iterations, 0);
         self.code.set(Register::Rsi, node as u32);
@@ -236,7 +239,7 @@ impl Walk<'_> {
         self.code.jump_to(back);
         self.code.bind([ready]);
         self.code.copy_word(Register::Rsi, Register::Rax);
-        let locals = (0..self.function.locals).map(|local| (Value::Local(local), 0));
+        let locals = (0..self.function.locals).map(|local| (WaitingValue::Local(local), 0));
         for (index, (value, height)) in locals.chain(live).enumerate() {
             let operand = self.operand(&value, height)?;
             if index < REGISTERS {

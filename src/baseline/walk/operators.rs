@@ -5,7 +5,7 @@ use super::{ACCUMULATOR, ONE, OTHER, SIGN, THIRD, Walk, WalkResult, missing};
 use crate::baseline::assembler::{
     ADDSD, ANDPD, DIVSD, MULSD, MachineOperand, Predicate, SQRTSD, SUBSD, UCOMISD, VectorOp, XORPD,
 };
-use crate::baseline::values::{Test, Truth, Value};
+use crate::baseline::values::{FlagTest, Truth, WaitingValue};
 use crate::host::PureFunction;
 use crate::host::power::ExactPower;
 use crate::sema::checked::CheckedNode;
@@ -41,7 +41,7 @@ impl Walk<'_> {
     fn compare(&mut self, op: BinaryOp) -> WalkResult<()> {
         if self.is_branch_next() {
             let truth = self.compare_to_branch(op)?;
-            self.values.push(Value::Truth(truth));
+            self.values.push(WaitingValue::Truth(truth));
             return Ok(());
         }
         let (predicate, is_swapped) = match op {
@@ -69,12 +69,12 @@ impl Walk<'_> {
 
     fn compare_to_branch(&mut self, op: BinaryOp) -> WalkResult<Truth> {
         let (test, takes_right_first) = match op {
-            BinaryOp::Greater => (Test::Greater, false),
-            BinaryOp::GreaterEqual => (Test::GreaterEqual, false),
-            BinaryOp::Less => (Test::Greater, true),
-            BinaryOp::LessEqual => (Test::GreaterEqual, true),
-            BinaryOp::Equal => (Test::Equal, false),
-            BinaryOp::NotEqual => (Test::NotEqual, false),
+            BinaryOp::Greater => (FlagTest::Greater, false),
+            BinaryOp::GreaterEqual => (FlagTest::GreaterEqual, false),
+            BinaryOp::Less => (FlagTest::Greater, true),
+            BinaryOp::LessEqual => (FlagTest::GreaterEqual, true),
+            BinaryOp::Equal => (FlagTest::Equal, false),
+            BinaryOp::NotEqual => (FlagTest::NotEqual, false),
             _ => return Err(missing()),
         };
         let right = self.pop()?;
@@ -115,19 +115,19 @@ impl Walk<'_> {
     /// Pops a value as a condition: NaN and 0 are false.
     pub(super) fn pop_truth(&mut self) -> WalkResult<Truth> {
         let value = self.pop()?;
-        if let Value::Truth(truth) = value {
+        if let WaitingValue::Truth(truth) = value {
             return Ok(truth);
         }
         let operand = self.operand(&value, self.values.len())?;
         self.code.zero(OTHER);
         self.code.vector(UCOMISD, OTHER, operand);
-        Ok(Truth::of(Test::Apart))
+        Ok(Truth::of(FlagTest::Apart))
     }
 
     /// Pushes a condition, as a number unless the next node branches on it.
     pub(super) fn push_truth(&mut self, truth: Truth) {
         if self.is_branch_next() {
-            self.values.push(Value::Truth(truth));
+            self.values.push(WaitingValue::Truth(truth));
             return;
         }
         self.free_accumulator();
@@ -149,7 +149,7 @@ impl Walk<'_> {
     /// Compiles `^`, and calls of `pow`. See [`crate::host::power`].
     pub(super) fn power(&mut self) -> WalkResult<()> {
         let exact = match self.values.last() {
-            Some(Value::Number(index)) if !self.loads_numbers => {
+            Some(WaitingValue::Number(index)) if !self.loads_numbers => {
                 ExactPower::of(self.function.numbers[*index as usize])
             }
             _ => None,
@@ -175,7 +175,7 @@ impl Walk<'_> {
                 self.code.vector(ADDSD, ACCUMULATOR, MachineOperand::Vector(THIRD));
                 self.code.vector(SQRTSD, ACCUMULATOR, accumulator);
                 self.code.vector(UCOMISD, OTHER, MachineOperand::Constant(f64::NEG_INFINITY.to_bits()));
-                let finite = Truth::of(Test::Equal).branch(&mut self.code, false);
+                let finite = Truth::of(FlagTest::Equal).branch(&mut self.code, false);
                 self.code.load(ACCUMULATOR, MachineOperand::Constant(f64::INFINITY.to_bits()));
                 self.code.bind(finite);
             }
@@ -187,7 +187,7 @@ impl Walk<'_> {
     /// Compiles an operation on one value.
     pub(super) fn unary_op(&mut self, op: VectorOp) -> WalkResult<()> {
         let value = self.pop()?;
-        if !matches!(value, Value::Accumulator) {
+        if !matches!(value, WaitingValue::Accumulator) {
             self.free_accumulator();
         }
         let operand = self.operand(&value, self.values.len())?;

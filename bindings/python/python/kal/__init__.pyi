@@ -1,9 +1,11 @@
 from collections.abc import Callable, Iterable, Mapping
 from inspect import Signature
 from os import PathLike
-from typing import Any, Literal, SupportsFloat, TypeVar, overload
+from typing import Any, Literal, SupportsFloat, TypeVar, final, overload
 
 import numpy as np
+
+from ._pandas import _Engine
 
 __all__ = [
     "ArgumentsError",
@@ -44,6 +46,7 @@ class Timeout(Stopped, TimeoutError): ...
 class UndefinedError(Error, KeyError): ...
 class ArgumentsError(Error, TypeError): ...
 
+@final
 class Session:
     def __new__(
         cls,
@@ -73,6 +76,7 @@ class Session:
     def interrupt(self) -> None: ...
     def reset(self) -> None: ...
 
+@final
 class Function:
     @overload
     def __call__(self, *args: float, **kwargs: float) -> float: ...
@@ -110,6 +114,7 @@ class Function:
     def is_wide(self) -> bool: ...
     def explain(self) -> list[str]: ...
 
+@final
 class Array:
     def __len__(self) -> int: ...
     @property
@@ -118,10 +123,6 @@ class Array:
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
     def __arrow_c_schema__(self) -> object: ...
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
-
-class _Engine:
-    __pandas_udf__: type
-    def __call__(self, function: Function | str) -> Function: ...
 
 engine: _Engine
 
