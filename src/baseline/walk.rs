@@ -116,6 +116,9 @@ impl<'a> Walk<'a> {
             }
         }
         let value = self.pop()?;
+        if !self.open.is_empty() || !self.values.is_empty() {
+            return Err(missing());
+        }
         self.load(ACCUMULATOR, value)?;
         self.epilogue();
         self.append_rare()?;
