@@ -559,7 +559,12 @@ pub fn support(symbol: &str) -> Option<usize> {
 
 /// What the symbols of pure functions begin with. LLVM knows no function of such a
 /// name, so the result is always the library's own.
-pub const PURE_FUNCTION: &str = "kal$";
+const PURE_FUNCTION: &str = "kal$";
+
+/// Returns the symbol of the pure function of that name.
+pub fn pure_symbol(name: &str) -> String {
+    format!("{PURE_FUNCTION}{name}")
+}
 
 /// Returns the functions of the library, in a fixed order. Those that no instruction
 /// computes return the double nearest to the exact value, so that it does not matter for

@@ -57,6 +57,9 @@ pub struct Header {
     pub host: AtomicUsize,
 }
 
+/// The number of doubles that are passed in registers; the others are on the stack.
+pub const REGISTERS: usize = 8;
+
 /// Offset of the fuel counter, in bytes.
 pub const FUEL: usize = std::mem::offset_of!(Header, fuel);
 

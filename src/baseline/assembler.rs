@@ -50,7 +50,7 @@ const fn packed(opcode: u8) -> VectorOp {
     VectorOp { prefix: Some(0x66), opcode }
 }
 
-pub(super) const MOVSD_LOAD: VectorOp = scalar(0x10);
+const MOVSD_LOAD: VectorOp = scalar(0x10);
 const MOVSD_STORE: VectorOp = scalar(0x11);
 const MOVAPS: VectorOp = VectorOp { prefix: None, opcode: 0x28 };
 const XORPS: VectorOp = VectorOp { prefix: None, opcode: 0x57 };

@@ -1,10 +1,7 @@
 //! The frame of baseline code: where locals, waiting values and counts are.
 
-use super::assembler::{MachineOperand, Register};
+use crate::abi::REGISTERS;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
-
-/// The number of arguments that are passed in registers.
-pub(super) const REGISTERS: usize = 8;
 
 /// The distance of the first argument on the stack from the frame pointer.
 const PASSED: i32 = 16;
@@ -74,11 +71,11 @@ impl Frame {
         self.fixed.get(local as usize) == Some(&true)
     }
 
-    /// Returns where a call finds an argument beyond the registers: at a distance from
-    /// the stack pointer.
-    pub(super) fn outgoing(&mut self, index: usize) -> MachineOperand {
+    /// Returns the distance of an argument beyond the registers, that of the index after
+    /// them, from the stack pointer.
+    pub(super) fn outgoing(&mut self, index: usize) -> i32 {
         self.outgoing = self.outgoing.max(index + 1);
-        MachineOperand::At(Register::Rsp, 8 * index as i32)
+        8 * index as i32
     }
 
     /// Returns how far the stack pointer is below the saved registers, in bytes: such that

@@ -23,6 +23,19 @@ pub(super) enum WaitingValue {
     Step,
 }
 
+impl WaitingValue {
+    /// Returns the value once more; `None` of what is no operand, or stands for nothing yet.
+    pub(super) fn again(&self) -> Option<Self> {
+        match self {
+            Self::Number(index) => Some(Self::Number(*index)),
+            Self::Local(local) => Some(Self::Local(*local)),
+            Self::Settled => Some(Self::Settled),
+            Self::Accumulator => Some(Self::Accumulator),
+            Self::Truth(_) | Self::Undecided | Self::Step => None,
+        }
+    }
+}
+
 /// A condition: jumps that have been taken where it was known already, and what the flags
 /// say otherwise.
 #[derive(Debug)]

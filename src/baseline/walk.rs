@@ -6,9 +6,9 @@ mod operators;
 
 use super::assembler::{MachineCode, MachineOperand, Place, Register};
 use super::constructs::{CodeConstruct, Rare};
-use super::frame::{Frame, REGISTERS};
+use super::frame::Frame;
 use super::values::WaitingValue;
-use crate::abi::{self, Symbol};
+use crate::abi::{self, REGISTERS, Symbol};
 use crate::codegen::{Body, CodegenError, CompileOptions, polls};
 use crate::host::Builtin;
 use crate::name::{Name, Names};
@@ -254,8 +254,7 @@ impl<'a> Walk<'a> {
     fn settle_local(&mut self, height: usize) {
         if let WaitingValue::Local(local) = self.values[height] {
             let (from, to) = (self.frame.local(local), self.frame.value(height));
-            self.code.load_word(Register::Rax, MachineOperand::At(Register::Rbp, from));
-            self.code.store_word(Register::Rbp, to, Register::Rax);
+            self.copy(MachineOperand::At(Register::Rbp, from), Register::Rbp, to);
             self.values[height] = WaitingValue::Settled;
         }
     }
@@ -321,12 +320,7 @@ impl<'a> Walk<'a> {
 
     fn set_local(&mut self, local: u32) -> WalkResult<()> {
         let value = self.pop()?;
-        let again = match value {
-            WaitingValue::Number(index) => WaitingValue::Number(index),
-            // What the local is now.
-            WaitingValue::Local(_) | WaitingValue::Accumulator => value_again(&value),
-            _ => WaitingValue::Settled,
-        };
+        let again = value.again().ok_or_else(missing)?;
         self.store_local(local, value)?;
         self.push_again(again);
         Ok(())
@@ -335,16 +329,20 @@ impl<'a> Walk<'a> {
     /// Stores a value that was just popped in a local.
     pub(super) fn store_local(&mut self, local: u32, value: WaitingValue) -> WalkResult<()> {
         self.settle_copies(local);
+        let operand = self.operand(&value, self.values.len())?;
         let place = self.frame.local(local);
-        match value {
-            WaitingValue::Accumulator => self.code.store(Register::Rbp, place, ACCUMULATOR),
-            value => {
-                let operand = self.operand(&value, self.values.len())?;
-                self.code.load_word(Register::Rax, operand);
-                self.code.store_word(Register::Rbp, place, Register::Rax);
-            }
-        }
+        self.copy(operand, Register::Rbp, place);
         Ok(())
+    }
+
+    /// Stores a value in memory at a distance from a register. Leaves the flags.
+    fn copy(&mut self, from: MachineOperand, base: Register, distance: i32) {
+        if let MachineOperand::Vector(register) = from {
+            self.code.store(base, distance, register);
+        } else {
+            self.code.load_word(Register::Rax, from);
+            self.code.store_word(base, distance, Register::Rax);
+        }
     }
 
     fn set_variable(&mut self, name: Name) -> WalkResult<()> {
@@ -354,13 +352,5 @@ impl<'a> Walk<'a> {
         self.code.store_variable(Symbol::Variable(&names.text(name)), ACCUMULATOR);
         self.push_accumulator();
         Ok(())
-    }
-}
-
-/// Returns a value that is a local or in the accumulator, once more.
-fn value_again(value: &WaitingValue) -> WaitingValue {
-    match value {
-        WaitingValue::Local(local) => WaitingValue::Local(*local),
-        _ => WaitingValue::Accumulator,
     }
 }

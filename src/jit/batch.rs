@@ -55,12 +55,7 @@ pub(super) fn body(
     definition: &Arc<Definition>,
     certain: &[Arc<Definition>],
 ) -> Result<usize, Failure> {
-    let claim = definition.claim();
-    let is_ours = claim.is_some();
-    if let Some(claim) = claim {
-        make_with(jit, bindings, definition, claim, certain);
-    }
-    awaited(jit, bindings, definition, is_ours)
+    body_here(jit, bindings, definition, certain).unwrap_or_else(|| awaited(jit, bindings, definition, false))
 }
 
 /// Does the same on any thread, for code that needs no compiler but the baseline compiler;
@@ -75,23 +70,11 @@ pub(super) fn body_here(
     certain: &[Arc<Definition>],
 ) -> Option<Result<usize, Failure>> {
     let claim = definition.claim()?;
-    make_with(jit, bindings, definition, claim, certain);
-    Some(awaited(jit, bindings, definition, true))
-}
-
-/// Compiles a definition that this thread has claimed, and those that it is certain to
-/// call unless others compile them.
-fn make_with(
-    jit: &Arc<Jit>,
-    bindings: &Bindings,
-    definition: &Arc<Definition>,
-    claim: Claim,
-    certain: &[Arc<Definition>],
-) {
     let claimed = certain.iter().filter_map(|definition| Some((definition, definition.claim()?)));
     let all = std::iter::once((definition, claim)).chain(claimed);
     let parts = all.map(|(definition, claim)| planned(jit, bindings, definition, claim));
     let _ = make_claimed(jit, bindings, parts);
+    Some(awaited(jit, bindings, definition, true))
 }
 
 /// Compiles a definition according to a given plan, on a worker. Returns the

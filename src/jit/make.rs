@@ -1,5 +1,5 @@
 //! The way from checked functions to linked code: all code of definitions,
-//! expressions, formulas and loops is made here, on a worker.
+//! expressions, formulas and loops is made here, on a worker unless it is baseline code.
 
 use super::body_request::{BodyRequest, MadeBody};
 use super::code::{LinkedBody, Object};

@@ -1,5 +1,7 @@
 //! The arguments of a call from Rust.
 
+use crate::abi::REGISTERS;
+
 /// The arguments of a call, in memory that is large enough for all argument
 /// registers.
 #[derive(Clone, Copy, Debug)]
@@ -7,9 +9,6 @@ pub struct CallArguments<'a> {
     pub(super) doubles: &'a [f64],
     pub(super) count: usize,
 }
-
-/// The number of arguments passed in registers.
-pub const REGISTERS: usize = 8;
 
 impl<'a> CallArguments<'a> {
     /// Wraps the first `count` of these arguments.

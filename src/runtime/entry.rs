@@ -1,11 +1,11 @@
 //! Entering compiled code, and what the code that is entered finds.
 #![allow(unsafe_code)]
 
-use super::arguments::{CallArguments, REGISTERS};
+use super::arguments::CallArguments;
 use super::callbacks::{CurrentRun, Destination, RuntimeCallbacks, StopReason, take_request, with_run};
 use super::execution::{Execution, Left};
 use super::x86_64;
-use crate::abi::Header;
+use crate::abi::{Header, REGISTERS};
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::Ordering;

@@ -1,19 +1,13 @@
 //! Calls: through slots, and of the functions that the compiler knows.
 
 use super::{ACCUMULATOR, OTHER, SIGN, THIRD, Walk, WalkResult, missing};
-use crate::abi::Symbol;
+use crate::abi::{REGISTERS, Symbol};
 use crate::baseline::assembler::{
     ANDNPD, ANDPD, JumpCondition, MachineOperand, ORPD, Register, Rounding, SQRTSD, UCOMISD,
 };
-use crate::baseline::frame::REGISTERS;
 use crate::baseline::values::WaitingValue;
-use crate::host::{Builtin, Intrinsic, PURE_FUNCTION, PureFunction};
+use crate::host::{Builtin, Intrinsic, pure_symbol};
 use crate::processor::Processor;
-
-/// Returns the symbol of a pure function.
-pub(super) fn symbol(function: PureFunction) -> String {
-    format!("{PURE_FUNCTION}{}", function.text())
-}
 
 impl Walk<'_> {
     /// Returns whether a call of a callee is one of a function of the program.
@@ -28,8 +22,7 @@ impl Walk<'_> {
             Some(Builtin::Instruction(intrinsic)) => return self.intrinsic(*intrinsic),
             Some(builtin @ Builtin::Call(_)) if builtin.is_pow() => return self.power(),
             Some(Builtin::Call(function)) => {
-                let symbol = symbol(*function);
-                return self.call_routine(&symbol, callee.arity as usize);
+                return self.call_routine(&pure_symbol(function.text()), callee.arity as usize);
             }
             None => {}
         }
@@ -52,15 +45,15 @@ impl Walk<'_> {
     /// Pops the arguments of a call, and puts them where the callee finds them.
     fn pass(&mut self, arity: usize) -> WalkResult<()> {
         let first = self.values.len().checked_sub(arity).ok_or_else(missing)?;
-        let is_argument = |height: usize| height >= first;
         let is_passed = |value: &WaitingValue| matches!(value, WaitingValue::Accumulator);
         let of_accumulator = self.values[first..].iter().position(is_passed);
         if of_accumulator.is_none() {
             self.free_accumulator();
         }
         for index in REGISTERS..arity {
-            let to = self.frame.outgoing(index - REGISTERS);
-            self.pass_in_memory(first + index, to)?;
+            let operand = self.operand_at(first + index)?;
+            let place = self.frame.outgoing(index - REGISTERS);
+            self.copy(operand, Register::Rsp, place);
         }
         // What is in the accumulator first: it is where the first argument goes.
         let of_accumulator = of_accumulator.filter(|index| *index < REGISTERS);
@@ -71,31 +64,18 @@ impl Walk<'_> {
             let operand = self.operand_at(first + index)?;
             self.code.load(index as u8, operand);
         }
-        while self.values.len().checked_sub(1).is_some_and(is_argument) {
+        while self.values.len() > first {
             self.pop()?;
         }
         Ok(())
     }
 
     /// Returns the operand of a value that stays on the stack.
-    pub(super) fn operand_at(&mut self, height: usize) -> WalkResult<MachineOperand> {
+    fn operand_at(&mut self, height: usize) -> WalkResult<MachineOperand> {
         let value = std::mem::replace(&mut self.values[height], WaitingValue::Settled);
         let operand = self.operand(&value, height);
         self.values[height] = value;
         operand
-    }
-
-    /// Stores a value that stays on the stack in memory.
-    pub(super) fn pass_in_memory(&mut self, height: usize, to: MachineOperand) -> WalkResult<()> {
-        let MachineOperand::At(base, distance) = to else { return Err(missing()) };
-        match self.operand_at(height)? {
-            MachineOperand::Vector(register) => self.code.store(base, distance, register),
-            operand => {
-                self.code.load_word(Register::Rax, operand);
-                self.code.store_word(base, distance, Register::Rax);
-            }
-        }
-        Ok(())
     }
 
     fn intrinsic(&mut self, intrinsic: Intrinsic) -> WalkResult<()> {

@@ -1,10 +1,9 @@
 //! Branches and loops, safepoint polls, and what happens rarely.
 
 use super::{ACCUMULATOR, OTHER, Walk, WalkResult, missing};
-use crate::abi::{self, Symbol};
+use crate::abi::{self, REGISTERS, Symbol};
 use crate::baseline::assembler::{ADDSD, JumpCondition, MachineOperand, Place, Register};
 use crate::baseline::constructs::{CodeConstruct, Loop, Rare, RareEvent};
-use crate::baseline::frame::REGISTERS;
 use crate::baseline::values::WaitingValue;
 use crate::syntax::operator::BinaryOp;
 
@@ -128,13 +127,11 @@ impl Walk<'_> {
     }
 
     pub(super) fn loop_step(&mut self) -> WalkResult<()> {
-        let height = self.innermost_loop()?.height;
+        let step = self.pop()?;
+        let operand = self.operand(&step, self.values.len())?;
+        let &mut Loop { height, condition, .. } = self.innermost_loop()?;
         let place = self.frame.value(height);
-        let step = self.values.len().checked_sub(1).ok_or_else(missing)?;
-        self.pass_in_memory(step, MachineOperand::At(Register::Rbp, place))?;
-        self.pop()?;
-        let innermost = self.innermost_loop()?;
-        let condition = innermost.condition;
+        self.copy(operand, Register::Rbp, place);
         self.code.jump_to(condition);
         let here = self.code.here();
         self.innermost_loop()?.body = here;
@@ -175,18 +172,7 @@ impl Walk<'_> {
         self.code.count(Register::Rbp, iterations, most.max(1));
         let enter = vec![self.code.jump_if(JumpCondition::Equal)];
         let back = self.code.here();
-        let known = |(height, value): (usize, &WaitingValue)| {
-            let value = match value {
-                WaitingValue::Number(index) => WaitingValue::Number(*index),
-                WaitingValue::Local(local) => WaitingValue::Local(*local),
-                WaitingValue::Settled => WaitingValue::Settled,
-                WaitingValue::Accumulator
-                | WaitingValue::Truth(_)
-                | WaitingValue::Undecided
-                | WaitingValue::Step => return None,
-            };
-            Some((value, height))
-        };
+        let known = |(height, value): (usize, &WaitingValue)| Some((value.again()?, height));
         let step = |open: &CodeConstruct| match open {
             CodeConstruct::Loop(Loop { decision: None, height, .. }) => Some((WaitingValue::Step, *height)),
             _ => None,
@@ -242,15 +228,12 @@ impl Walk<'_> {
         let locals = (0..self.function.locals).map(|local| (WaitingValue::Local(local), 0));
         for (index, (value, height)) in locals.chain(live).enumerate() {
             let operand = self.operand(&value, height)?;
-            if index < REGISTERS {
+            if let Some(index) = index.checked_sub(REGISTERS) {
+                let place = self.frame.outgoing(index);
+                self.copy(operand, Register::Rsp, place);
+            } else {
                 self.code.load(index as u8, operand);
-                continue;
             }
-            let MachineOperand::At(base, distance) = self.frame.outgoing(index - REGISTERS) else {
-                return Err(missing());
-            };
-            self.code.load_word(Register::Rax, operand);
-            self.code.store_word(base, distance, Register::Rax);
         }
         self.code.copy_word(Register::Rdi, Register::Rbx);
         self.code.call_register(Register::Rsi);

@@ -1,13 +1,12 @@
 //! Operators, and conditions: what branches decide on, which programs see as numbers.
 
-use super::calls::symbol;
 use super::{ACCUMULATOR, ONE, OTHER, SIGN, THIRD, Walk, WalkResult, missing};
 use crate::baseline::assembler::{
     ADDSD, ANDPD, DIVSD, MULSD, MachineOperand, Predicate, SQRTSD, SUBSD, UCOMISD, VectorOp, XORPD,
 };
 use crate::baseline::values::{FlagTest, Truth, WaitingValue};
-use crate::host::PureFunction;
 use crate::host::power::ExactPower;
+use crate::host::pure_symbol;
 use crate::sema::checked::CheckedNode;
 use crate::syntax::operator::{BinaryOp, UnaryOp};
 
@@ -155,7 +154,7 @@ impl Walk<'_> {
             _ => None,
         };
         let Some(exact) = exact else {
-            return self.call_routine(&symbol(PureFunction::pow().ok_or_else(missing)?), 2);
+            return self.call_routine(&pure_symbol("pow"), 2);
         };
         self.pop()?;
         let base = self.pop()?;

@@ -162,7 +162,7 @@ pub(super) enum PassedArgument<'c> {
 }
 
 /// The number of doubles that are passed in registers.
-pub(super) const REGISTERS: u32 = 8;
+pub(super) const REGISTERS: u32 = abi::REGISTERS as u32;
 
 /// From this number of arguments on, those beyond the registers are passed to
 /// LLVM as one array by value: the same bytes in the same places, but one
