@@ -6,12 +6,19 @@
 # make soak TIME=60   half an hour (or that many seconds) of random use
 # make storm TIME=60  64 threads on one engine, ten minutes (or that many seconds) in each mode
 # make runtime        build what executables are linked with: target/runtime/libkal_runtime.a
+# make c              build the C library: target/c/prefix, see docs/c.md
+# make c-install DEST=/usr/local   put it elsewhere
+# make c-test         its tests: with gcc, clang, valgrind, Go and Node
+# make c-bench        what a call from C takes
 # make features       what the features promise, also where there is no LLVM
 # make hosts          a host that uses LLVM by itself, beside Kal
 # make loom           the lock-free parts, in every order of events
 # make mathematics    a million arguments of each function, compared with MPFR
 # make fuzz TIME=60   each fuzz target for ten minutes (or that many seconds)
 # make check-costs    what the checks in compiled code cost
+# make python         build the Python package: target/wheels/kal_lang-….whl
+# make python-test    install it into a new environment, run its tests and its documentation
+# make python-bench   compare it with NumPy, numexpr and numba
 # make cluster        build SQL with functions in Kal: bindings/datafusion
 # make cluster-test   its tests, on processes of this machine
 # make cluster-robustness  the tests that have a size, at full size
@@ -24,7 +31,10 @@ CARGO := cargo
 PREFIX := $(or $(LLVM_SYS_221_PREFIX),/usr/lib/llvm-22)
 KAL := $(or $(CARGO_TARGET_DIR),target)/release/kal
 
-.PHONY: run runtime test features bench peers robustness soak storm hosts loom mathematics fuzz check-costs cluster cluster-test cluster-robustness cluster-bench setup test-setup build format lint docs unit clean
+.PHONY: run runtime test features bench peers robustness soak storm hosts loom mathematics fuzz check-costs setup test-setup build format lint docs unit clean
+.PHONY: c c-install c-test c-bench c-test-setup
+.PHONY: python python-test python-bench python-tools
+.PHONY: cluster cluster-test cluster-robustness cluster-bench
 
 run: build
 ifdef FILE
@@ -39,6 +49,28 @@ build: setup
 # What `kal build` links executables and libraries with: Kal without its compiler.
 runtime: setup
 	@$(CARGO) build --locked -p kal-runtime --profile runtime
+
+# The C library, with pkg-config files, in a folder that may be moved.
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+C_PREFIX := $(TARGET)/c/prefix
+
+c: setup
+	bindings/c/install $(C_PREFIX)
+
+c-install: setup
+	bindings/c/install $(or $(DEST),/usr/local)
+
+c-test: c-test-setup c
+	cd bindings/c && $(CARGO) fmt --all --check
+	cd bindings/c && $(CARGO) clippy --locked --release --target-dir $(TARGET)/c --workspace --all-targets -- --deny warnings
+	cd bindings/c && $(CARGO) test --locked --release --target-dir $(TARGET)/c --package kal-c
+	cd bindings/c && KAL_PREFIX=$(C_PREFIX) KAL_NODE=$(TARGET)/c/node GOCACHE=$(TARGET)/c/go \
+	  $(CARGO) test --locked --target-dir $(TARGET)/c --package kal-c-tests
+
+c-bench: c
+	$${CC:-cc} -std=c11 -O2 bindings/c/tests/c/call.c -o $(TARGET)/c/call \
+	  $$(PKG_CONFIG_PATH=$(C_PREFIX)/lib/pkgconfig pkg-config --cflags --libs kal)
+	LD_LIBRARY_PATH=$(C_PREFIX)/lib $(TARGET)/c/call
 
 test: test-setup format lint docs unit
 
@@ -82,6 +114,24 @@ test-setup: setup
 	  command -v apt-get >/dev/null || { echo "Install valgrind, gdb and m4."; exit 1; }; \
 	  $(INSTALL) $(TEST_PACKAGES); \
 	fi
+	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 \
+	  || rustup component add rustfmt clippy
+
+# What the tests of the C library need besides: compilers, another LLVM, Go, Node, and koffi in
+# a folder of its own.
+C_TEST_PACKAGES := gcc clang valgrind pkg-config golang-go libllvm22
+
+c-test-setup: setup
+	@if ! command -v gcc >/dev/null || ! command -v clang >/dev/null || ! command -v valgrind >/dev/null \
+	    || ! command -v pkg-config >/dev/null || ! command -v go >/dev/null || ! ldconfig -p | grep -q libLLVM.so.22; then \
+	  command -v apt-get >/dev/null || { echo "Install $(C_TEST_PACKAGES)."; exit 1; }; \
+	  $(INSTALL) $(C_TEST_PACKAGES); \
+	fi
+	@if ! command -v node >/dev/null; then $(INSTALL) nodejs; fi
+	@if ! command -v npm >/dev/null; then $(INSTALL) npm; fi
+	@mkdir -p $(TARGET)/c/node
+	@cp bindings/c/examples/node/package.json bindings/c/examples/node/package-lock.json $(TARGET)/c/node
+	@cd $(TARGET)/c/node && { [ -d node_modules/koffi ] || npm ci --ignore-scripts --no-audit --no-fund --silent; }
 	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 \
 	  || rustup component add rustfmt clippy
 
@@ -142,6 +192,37 @@ fuzz:
 	  $(FUZZ) run $$target fuzz/corpus/$$target fuzz/seeds/$$target $$texts -- \
 	    -max_total_time=$(or $(TIME),600) -timeout=30 -rss_limit_mb=4096 -print_final_stats=1 || exit 1; \
 	done
+
+# The wheel is for CPython 3.10 and later. What builds and tests it is in folders below target/.
+PYTHON := python3
+PYTHON_TARGET := target/python
+MATURIN := $(PYTHON_TARGET)/tools/bin/maturin
+
+python-tools: setup
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { $(INSTALL) python3-venv; }
+	@[ -x $(MATURIN) ] || { $(PYTHON) -m venv $(PYTHON_TARGET)/tools && \
+	  $(PYTHON_TARGET)/tools/bin/pip install --quiet --disable-pip-version-check -r bindings/python/requirements-build.txt; }
+
+python: python-tools
+	@rm -f target/wheels/kal_lang-*.whl
+	$(MATURIN) build --release --locked --manifest-path bindings/python/Cargo.toml \
+	  --target-dir $(PYTHON_TARGET) --auditwheel skip --out target/wheels
+
+# A new environment each time, so that nothing but the wheel is tested. What the tests need
+# besides comes from pip's cache after the first time.
+PYTHON_TEST := $(PYTHON_TARGET)/test
+
+python-test: python
+	cd bindings/python && $(CARGO) fmt --check && \
+	  $(CARGO) clippy --release --locked --target-dir ../../$(PYTHON_TARGET) -- --deny warnings
+	rm -rf $(PYTHON_TEST) && $(PYTHON) -m venv $(PYTHON_TEST)
+	$(PYTHON_TEST)/bin/pip install --quiet --disable-pip-version-check \
+	  -r bindings/python/requirements-test.txt target/wheels/kal_lang-*.whl
+	$(PYTHON_TEST)/bin/python -m pytest -q bindings/python $(ARGS)
+
+python-bench:
+	@[ -x $(PYTHON_TEST)/bin/python ] || { echo "Run make python-test first."; exit 1; }
+	$(PYTHON_TEST)/bin/python bindings/python/benches/compare.py
 
 # SQL. All of a workspace at once: parts of it would have other features, and be compiled again.
 SQL := bindings/datafusion

@@ -12,6 +12,7 @@ mod compiler;
 mod cost;
 mod error;
 mod options;
+pub mod polls;
 mod symbols;
 
 pub use crate::tier::Level;

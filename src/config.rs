@@ -7,6 +7,7 @@ use crate::image::Image;
 use crate::limits::Limits;
 use crate::name::Names;
 use crate::processor::Processor;
+use crate::runtime::on_thread_stack;
 use crate::status::{Compilation, CompileObserver};
 use crate::tier::{Level, TierUp};
 use std::path::PathBuf;
@@ -74,6 +75,7 @@ pub struct Config {
     /// Whether programs are compiled and not run.
     pub(crate) is_for_image: bool,
     hosts: Vec<(String, u32, Closure)>,
+    hosts_on_thread_stack: bool,
     foreign: Vec<(String, Option<PathBuf>)>,
 }
 
@@ -103,6 +105,7 @@ impl Config {
             lanes: None,
             is_for_image: false,
             hosts: Vec::new(),
+            hosts_on_thread_stack: false,
             foreign: Vec::new(),
         }
     }
@@ -306,6 +309,17 @@ impl Config {
         self
     }
 
+    /// Sets whether host functions, and the output, are called on the stack of the thread that
+    /// runs the program, with what is left of that: false by default, where compiled code calls
+    /// them on its own stack. For functions in languages that know where the stack of a thread
+    /// is, and take another one for an overflow: Go, JavaScript, and others that are reached
+    /// through C.
+    #[must_use]
+    pub fn host_functions_on_thread_stack(mut self, on: bool) -> Self {
+        self.hosts_on_thread_stack = on;
+        self
+    }
+
     /// Allows programs to declare, with `extern`, and call a C function by its
     /// name: one of the shared library at `library`, or of this process and
     /// what it has loaded, unless programs may call a function of that name
@@ -349,6 +363,9 @@ impl Config {
     #[allow(unsafe_code)]
     pub(crate) fn hosts(&self, names: &Names) -> Result<HostFunctions, Error> {
         let mut table = HostFunctions::standard(names);
+        if self.hosts_on_thread_stack {
+            table.call_in(on_thread_stack);
+        }
         for (name, arity, closure) in &self.hosts {
             if !crate::syntax::is_identifier(name) {
                 return Err(Error::BadName(name.clone()));

@@ -226,4 +226,13 @@ impl Diagnostic {
         self.help = Some(help.into());
         self
     }
+
+    /// Sets the help, if there is some.
+    #[must_use]
+    pub fn with_any_help(self, help: Option<String>) -> Self {
+        match help {
+            Some(help) => self.with_help(help),
+            None => self,
+        }
+    }
 }

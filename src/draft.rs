@@ -419,7 +419,9 @@ impl<'a> Draft<'a> {
         }
         match nearest(&text, known.iter().map(|name| self.names.text(*name))) {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
-            None => diagnostic,
+            None => {
+                diagnostic.with_any_help(standard::misspelt_help(called, self.imports(), &self.suggestions))
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! Typed handles of functions.
+//! Handles of functions, typed by their arguments or not.
 
 use crate::backend::CallHandle;
 use crate::context::Context;
@@ -25,20 +25,68 @@ use std::marker::PhantomData;
 /// # Ok::<(), kal::Error>(())
 /// ```
 pub struct Function<F> {
-    pub(crate) engine: Engine,
-    pub(crate) name: HeldName,
-    pub(crate) handle: CallHandle,
+    untyped: UntypedFunction,
     signature: PhantomData<fn() -> F>,
 }
 
-impl<F: Signature> Function<F> {
-    pub(crate) fn new(engine: Engine, name: HeldName, handle: CallHandle) -> Self {
-        Self { engine, name, handle, signature: PhantomData }
-    }
+/// A handle of a function of a program, for calls whose number of arguments is only known at
+/// run time: what bindings to other languages need. Like [`Function`], it refers to the name.
+///
+/// ```
+/// let engine = kal::Engine::new()?;
+/// let mut context = engine.context()?;
+/// context.eval("def area(w h) w * h")?;
+/// let area = context.untyped_function("area", 2)?;
+/// assert_eq!(area.call(&mut context, &[3.0, 4.0])?, 12.0);
+/// # Ok::<(), kal::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct UntypedFunction {
+    engine: Engine,
+    name: HeldName,
+    handle: CallHandle,
+    arity: u32,
+}
 
+impl UntypedFunction {
     /// Returns the name of the function.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns the number of arguments that it is called with.
+    pub fn arity(&self) -> u32 {
+        self.arity
+    }
+
+    /// Calls the function in `context`.
+    ///
+    /// # Errors
+    /// As [`Function::call`], and [`Error::Arity`] for another number of arguments than the
+    /// handle was made for.
+    #[inline]
+    pub fn call(&self, context: &mut Context, arguments: &[f64]) -> Result<f64, Error> {
+        if !context.engine().is(&self.engine) {
+            return Err(Error::OtherEngine);
+        }
+        let asked = arguments.len() as u32;
+        if asked != self.arity {
+            return Err(Error::Arity { name: self.name.to_string(), takes: self.arity, asked });
+        }
+        context.call_handle(&self.handle, CallArguments::new(arguments, &mut [0.0; 8]))
+    }
+}
+
+impl fmt::Debug for UntypedFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "UntypedFunction({}, {})", self.name, self.arity)
+    }
+}
+
+impl<F: Signature> Function<F> {
+    /// Returns the name of the function.
+    pub fn name(&self) -> &str {
+        self.untyped.name()
     }
 
     /// Calls the function in `context`.
@@ -49,11 +97,11 @@ impl<F: Signature> Function<F> {
     /// [`Error::OtherEngine`] for a context of another engine.
     #[inline]
     pub fn call(&self, context: &mut Context, arguments: F::Arguments) -> Result<f64, Error> {
-        if !context.engine().is(&self.engine) {
+        if !context.engine().is(&self.untyped.engine) {
             return Err(Error::OtherEngine);
         }
         let registers = F::registers(&arguments);
-        context.call_handle(&self.handle, CallArguments::few(&registers, F::ARITY))
+        context.call_handle(&self.untyped.handle, CallArguments::few(&registers, F::ARITY))
     }
 }
 
@@ -64,26 +112,29 @@ impl Context {
     /// [`Error::NoFunction`] if the name is neither bound nor a host
     /// function's, [`Error::Arity`] if it takes another number of arguments.
     pub fn function<F: Signature>(&mut self, name: &str) -> Result<Function<F>, Error> {
+        Ok(Function { untyped: self.untyped_function(name, F::ARITY)?, signature: PhantomData })
+    }
+
+    /// Creates a handle of a function that takes `arity` arguments, to call it with a slice.
+    ///
+    /// # Errors
+    /// As [`function`](Self::function).
+    pub fn untyped_function(&mut self, name: &str, arity: u32) -> Result<UntypedFunction, Error> {
         self.adopt_alias_called(name);
-        let (name, handle) = self.handle(name, F::ARITY)?;
-        Ok(Function::new(self.engine().clone(), name, handle))
+        let (name, handle) = self.handle(name, arity)?;
+        Ok(UntypedFunction { engine: self.engine().clone(), name, handle, arity })
     }
 }
 
 impl<F> Clone for Function<F> {
     fn clone(&self) -> Self {
-        Self {
-            engine: self.engine.clone(),
-            name: self.name.clone(),
-            handle: self.handle.clone(),
-            signature: PhantomData,
-        }
+        Self { untyped: self.untyped.clone(), signature: PhantomData }
     }
 }
 
 impl<F> fmt::Debug for Function<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Function({})", self.name)
+        write!(f, "Function({})", self.untyped.name)
     }
 }
 

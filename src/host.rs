@@ -261,7 +261,12 @@ pub struct HostFunction {
 pub struct HostFunctions {
     functions: FxHashMap<Name, HostFunction>,
     foreign: FxHashMap<Name, ForeignFunction>,
+    /// How closures are called, if not just where the program calls them.
+    place: Option<ClosurePlace>,
 }
+
+/// Calls a closure, which does not unwind, on another stack.
+pub(crate) type ClosurePlace = fn(&mut dyn FnMut());
 
 impl HostFunctions {
     /// Creates the table that every program has: the mathematical library,
@@ -369,11 +374,23 @@ impl HostFunctions {
         let mut call = Call { arguments, output: &mut **output, state, stopper };
         // A panic must not cross frames of compiled code.
         let mut caught = || catch_unwind(AssertUnwindSafe(|| closure(&mut call)));
-        let in_environment = || if *is_of_host { float_environment::as_host(caught) } else { caught() };
-        match nesting::inside(stopper, in_environment) {
+        let mut in_environment =
+            || if *is_of_host { float_environment::as_host(&mut caught) } else { caught() };
+        let result = nesting::inside(stopper, || {
+            let Some(place) = self.place else { return in_environment() };
+            let mut result = Ok(Err(HostError("it was not called".into())));
+            place(&mut || result = in_environment());
+            result
+        });
+        match result {
             Ok(result) => result,
             Err(panic) => Err(HostError(format!("it panicked: {}", message(panic)))),
         }
+    }
+
+    /// Sets how closures are called.
+    pub(crate) fn call_in(&mut self, place: ClosurePlace) {
+        self.place = Some(place);
     }
 
     /// Writes what programs can know of the functions.
@@ -542,7 +559,12 @@ pub fn support(symbol: &str) -> Option<usize> {
 
 /// What the symbols of pure functions begin with. LLVM knows no function of such a
 /// name, so the result is always the library's own.
-pub const PURE_FUNCTION: &str = "kal$";
+const PURE_FUNCTION: &str = "kal$";
+
+/// Returns the symbol of the pure function of that name.
+pub fn pure_symbol(name: &str) -> String {
+    format!("{PURE_FUNCTION}{name}")
+}
 
 /// Returns the functions of the library, in a fixed order. Those that no instruction
 /// computes return the double nearest to the exact value, so that it does not matter for

@@ -19,12 +19,14 @@ mod answer;
 mod batch;
 mod bindings;
 mod block;
+mod body_request;
 mod certain;
 mod code;
 mod code_map;
 mod code_table;
 mod columns;
 mod osr;
+mod place;
 mod definition;
 mod shapes;
 mod shared;
@@ -43,7 +45,6 @@ mod request;
 mod run;
 mod slot_table;
 mod slots;
-mod stored;
 mod symbols;
 pub mod state;
 mod tier;
@@ -64,7 +65,7 @@ pub use crate::codegen::Listing;
 use crate::codegen::{self, Entry};
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
-use crate::host::{self, Callable, HostFunctions};
+use crate::host::{self, Callable, HostFunctions, discard};
 use crate::name::{Name, Names};
 use crate::pack::{CodeStore, StoreCounts};
 use crate::process::{self, Activity};
@@ -73,6 +74,7 @@ use crate::sema::checked::{Callee, CheckedFunction};
 use crate::status::CompileObserver;
 use crate::stop::StopHandle;
 use answer::Answer;
+use body_request::BodyRequest;
 use code::{CodeBlock, RetiredCode};
 use code_map::CodeMap;
 use code_table::CodeTable;
@@ -81,18 +83,18 @@ use epoch::Epochs;
 use forks::WatchedProcess;
 use kal_code::{Address, CodeError, PlacedCode, Slab, SlabOptions, TrampolinePool};
 use linker::{LinkedObject, Linker};
-use make::BodyRequest;
 use parking_lot::Mutex;
 use refusal::LinkError;
 use rustc_hash::FxHashMap;
 use shapes::Shapes;
 use shared::SharedDefinitions;
 use slots::Slots;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use symbols::Symbols;
-use tier::{CompilePlan, TierUp};
+use tier::{CompilePlan, Tier, TierUp};
 use weak_table::WeakTable;
 use worker::{Announcement, Urgency, Workers};
 
@@ -114,11 +116,12 @@ impl Counter {
 /// Totals of an engine since its start.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Functions whose IR was built; top-level expressions are not counted.
+    /// Functions compiled, each time; top-level expressions are not counted.
     pub ir_generated: Counter,
     /// Top-level expressions compiled.
     pub expressions: Counter,
-    /// Object files linked, of any kind.
+    /// Object files linked, of any kind; what the baseline compiler makes at once counts as
+    /// one.
     pub objects_linked: Counter,
     /// Nanoseconds that workers spent on compiling and linking.
     pub compile_nanoseconds: Counter,
@@ -314,16 +317,21 @@ impl Jit {
         Ok(thunks.entry(name).or_insert(placed).address().get() as usize)
     }
 
-    /// Adds an object to be linked, after lowering the code limit to what the memory
-    /// budget has left.
-    ///
-    /// # Errors
-    /// Why it cannot be linked.
-    fn add_object(&self, object: &[u8]) -> Result<LinkedObject, LinkError> {
+    /// Limits code to what the memory budget has left, of which it may be given back
+    /// some.
+    fn make_room(&self) {
         if !self.budget.fits(self.budget.limit() / 2) {
             self.shapes.clear();
         }
         self.slab.set_limit(self.budget.left_for_code());
+    }
+
+    /// Adds an object to be linked.
+    ///
+    /// # Errors
+    /// Why it cannot be linked.
+    fn add_object(&self, object: &[u8]) -> Result<LinkedObject, LinkError> {
+        self.make_room();
         self.linker.add(object)
     }
 
@@ -345,6 +353,26 @@ impl Jit {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
         self.ask(work)?.wait(&self.workers, stopper)
+    }
+
+    /// Returns whether the first code of a function is made by the baseline compiler. A
+    /// debugger wants objects, which only LLVM makes.
+    fn begins_with_baseline(&self) -> bool {
+        let first = self.options.tier_up.first(self.options.code.level);
+        first == Tier::Quick && !self.options.debug_objects
+    }
+
+    /// Does work of the compiler on this thread, which may be in a call by a program: it
+    /// must need little stack.
+    ///
+    /// # Errors
+    /// A panic.
+    fn here<T>(&self, work: impl FnOnce() -> T) -> Result<T, Failure> {
+        let work = || catch_unwind(AssertUnwindSafe(|| timed(&self.counters, work)));
+        process::within(Activity::Steady, work).map_err(|panic| {
+            discard(panic);
+            Failure::internal("the baseline compiler panicked")
+        })
     }
 
     /// Queues work for a worker; returns the place where its result will

@@ -24,10 +24,8 @@ use crate::fingerprint::Fingerprint;
 use crate::float_environment::DefaultEnvironment;
 use crate::name::{HeldName, Name};
 use crate::output::literal;
-use crate::sema::call_graph::{CallGraph, ObstacleKind};
-#[cfg(feature = "cli")]
-use crate::sema::checked::CheckedNode;
-use crate::sema::checked::{CheckedFunction, Made};
+use crate::sema::call_graph::{CallGraph, Obstacle, ObstacleKind};
+use crate::sema::checked::{CheckedFunction, CheckedNode, Made};
 use crate::sema::{Environment, Extern};
 use crate::source::Source;
 #[cfg(feature = "cli")]
@@ -262,6 +260,16 @@ impl Kernel {
     /// Returns whether no row can fail but by being stopped.
     pub fn is_total(&self) -> bool {
         self.0.function.graph.obstacles.is_empty()
+    }
+
+    /// Returns how many operations a row takes at most, with those of all functions that it
+    /// calls; `None` if that is not known: it has loops, or there is no end to its calls.
+    pub fn operations(&self) -> Option<usize> {
+        let graph = &self.0.function.graph;
+        let is_open = |obstacle: &Obstacle| !matches!(obstacle.kind, ObstacleKind::Assignment(_));
+        let has_loops = |function: &Arc<CheckedFunction>| function.nodes.contains(&CheckedNode::For);
+        let is_known = !graph.obstacles.iter().any(is_open) && !graph.functions.iter().any(has_loops);
+        is_known.then_some(graph.size)
     }
 
     /// Returns whether it computes many rows at once.

@@ -36,11 +36,14 @@
 //! (`jit::state`): not defined, pending, inlined, materializing, materialized.
 //!
 //! **The lazy re-export.** Calls go through a *stub*: a dispatch slot, which
-//! holds a re-entry trampoline until the first call. The trampoline makes a
-//! worker register a materialization unit with ORC, under its own tracker, and
-//! look its symbol up; materializing it (checked function → LLVM IR → object →
-//! linked code) yields the body, the slot is redirected, and the call continues
-//! there.
+//! holds a re-entry trampoline until the first call. The trampoline has the body
+//! made, the slot is redirected, and the call continues there. There are two ways to
+//! make a body. The *baseline compiler* (`baseline`) writes its code in one walk over the
+//! checked function, in microseconds, on the thread that makes the call; no LLVM is started for
+//! that. The optimising way is for hot functions, and for what is compiled ahead: a
+//! worker registers a materialization unit with ORC, under its own tracker, and
+//! looks its symbol up, which materializes it (checked function → LLVM IR → object →
+//! linked code).
 //!
 //! **Slots are for a name and a number of arguments.** A trampoline knows its
 //! slot, and asks the bindings of the running context what the name means. So
@@ -154,7 +157,7 @@
 //! usual way, to replace the frame in place, needs maps from one layout to the
 //! other; here the layout is that of a call. The code is made for one loop, and
 //! mostly runs once.) In compiled modes, everything starts at the baseline tier,
-//! which counts calls and iterations as well. Such code calls itself through its
+//! which counts calls and iterations as well. LLVM starts when something is hot. Such code calls itself through its
 //! slot, so a recursion moves up at its next call; at a back-edge of a hot loop it
 //! calls OSR code and returns its result. Baseline code of a function that was
 //! redefined with other numbers loads them through the context, so that the next
@@ -184,6 +187,8 @@
 //!  source → tokens → syntax tree → checked function → LLVM IR → object → linked code → call
 //!           └─── syntax ───┘       └─── sema ───┘    └─── codegen ──┘   └kal-orc┘    runtime
 //!                                                    └────────────── jit ───────────────┘
+//!                                               ├→ portable code → placed code → call
+//!                                               │  └─ baseline ─┘  └── jit ──┘
 //!                                               └→ tape → interpreter ⇄ call
 //!                                                  └tape┘ └── interp ─┘
 //! ```
@@ -205,6 +210,7 @@
 //! | 3 | `codegen` | checked functions → LLVM IR → object bytes | knows ORC or a process |
 //! | 3 | `runtime` | execution contexts, entering and leaving code | knows how code is made |
 //! | 3 | `pack` | portable code, and the file that holds it | opens a file |
+//! | 3 | `baseline` | checked functions → portable code, in one walk, by an assembler of its own | knows LLVM, files or a process |
 //! | 4 | `cache` | the files of packs: where they are, and which are trusted | knows what is in one |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
 //! | 5 | `image`, `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `saved_session`, `context`, `function`, `interrupt`, `kernel`, `image_builder`, `library`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
@@ -250,8 +256,8 @@
 //! - *trampoline*: an address that can be called before its destination
 //!   exists; as in ORC.
 //! - *body*: the compiled code of a definition.
-//! - *baseline tier*: code that is quick to compile and counts its calls,
-//!   [`Tier::Quick`]; *optimising tier*: code at the configured level,
+//! - *baseline tier*: code of the *baseline compiler*, which is quick to make and counts its
+//!   calls, [`Tier::Quick`]; *optimising tier*: code at the configured level,
 //!   [`Tier::Full`]. Moving hot code up is to *promote* it; going back to the
 //!   interpreter, for a debugger, is to *deoptimise*.
 //! - *kernel*: a function over columns; *lane*: the place of a row in a vector; *mask*: the
@@ -297,6 +303,7 @@ mod interp;
 mod codegen;
 mod runtime;
 mod pack;
+mod baseline;
 #[cfg_attr(not(feature = "compiler"), allow(dead_code, reason = "only a compiler uses all of it"))]
 mod jit;
 mod cache;
@@ -341,7 +348,7 @@ pub use debugger::{BreakpointError, Console};
 pub use engine::Engine;
 pub use error::Error;
 pub use fingerprint::Fingerprint;
-pub use function::{Function, Signature};
+pub use function::{Function, Signature, UntypedFunction};
 pub use host::decimal::format_number;
 pub use image::{Image, ImageError, ImageInfo, VersionInfo};
 pub use image_builder::{BuiltImage, BuiltVersion, ImageBuilder, Wanted};

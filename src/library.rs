@@ -22,6 +22,7 @@ pub(crate) use find::{LibraryModule, folders_of_user, modules_of, read_up_to};
 use crate::cache::CheckedText;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
+use crate::module::standard;
 use crate::module::{
     ImportedModule, ImportedNames, Imports, MemberKind, Module, add_operators, by_name, parts,
 };
@@ -488,7 +489,10 @@ impl ModuleReader<'_> {
             let looked: Vec<_> = looked.iter().map(|place| place.file.display().to_string()).collect();
             let help = match looked.as_slice() {
                 [] => "this program may import nothing: no folder is searched".to_owned(),
-                places => format!("there is no {}", places.join(", and no ")),
+                places => match standard::nearest_module(name) {
+                    Some(near) => format!("did you mean `{near}`? There is no {}", places.join(", and no ")),
+                    None => format!("there is no {}", places.join(", and no ")),
+                },
             };
             not_read(place, format!("there is no module `{name}`"), help)
         })

@@ -23,11 +23,11 @@ pub struct Stats {
     pub inlined: u64,
     /// Bound names with code of their own.
     pub materialized: u64,
-    /// Functions whose IR was built; top-level expressions are not counted.
+    /// Functions that were compiled, each time; top-level expressions are not counted.
     pub ir_generated: u64,
     /// Top-level expressions that were compiled.
     pub expressions: u64,
-    /// Object files that were linked.
+    /// Object files that were linked; what the baseline compiler makes at once counts as one.
     pub objects_linked: u64,
     /// Functions and expressions whose code an earlier run had left in the
     /// [cache](crate::Config::cache).

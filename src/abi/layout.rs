@@ -57,6 +57,9 @@ pub struct Header {
     pub host: AtomicUsize,
 }
 
+/// The number of doubles that are passed in registers; the others are on the stack.
+pub const REGISTERS: usize = 8;
+
 /// Offset of the fuel counter, in bytes.
 pub const FUEL: usize = std::mem::offset_of!(Header, fuel);
 
@@ -100,7 +103,7 @@ pub const PROBE: &str = "kal$probe";
 
 /// Frames below this size, in bytes, are made without a probe. Several fit the
 /// reserve below the stack limit.
-pub const SMALL_FRAME: &str = "32768";
+pub const SMALL_FRAME: usize = 32 << 10;
 
 /// An offset in an object, a symbol until the object is linked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

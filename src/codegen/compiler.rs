@@ -3,7 +3,6 @@
 mod library;
 mod lower;
 mod pipeline;
-mod polls;
 mod recursion;
 mod refusal;
 mod types;

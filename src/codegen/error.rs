@@ -17,3 +17,11 @@ pub enum CodegenError {
     #[error("it is too large, with {0} operations of {1} at most; `--interpret` runs it")]
     TooLarge(usize, usize),
 }
+
+impl CodegenError {
+    /// Creates the error for something that the check guarantees, by the order of
+    /// the nodes, and that is not so.
+    pub fn missing() -> Self {
+        Self::Internal("a value is missing".into())
+    }
+}

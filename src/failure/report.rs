@@ -182,7 +182,10 @@ impl FailureReport<'_> {
             };
             return match is_defined(pattern) {
                 true => diagnostic.with_help(misgiven(pattern, &given, is_function)),
-                false => diagnostic,
+                false => {
+                    let imports = self.world.imports();
+                    diagnostic.with_any_help(standard::misspelt_help(pattern, imports, self.suggestions))
+                }
             };
         }
         let call = diagnostic.labels.first().filter(|_| caller.is_some());
@@ -209,7 +212,10 @@ impl FailureReport<'_> {
         let others = functions.iter().filter(|name| !is_caller(name));
         match self.suggestions.nearest(&text, others.map(|name| self.names.text(*name))) {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
-            None => diagnostic,
+            None => {
+                let imports = self.world.imports();
+                diagnostic.with_any_help(standard::misspelt_help(&text, imports, self.suggestions))
+            }
         }
     }
 

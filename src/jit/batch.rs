@@ -55,15 +55,26 @@ pub(super) fn body(
     definition: &Arc<Definition>,
     certain: &[Arc<Definition>],
 ) -> Result<usize, Failure> {
-    let claim = definition.claim();
-    let is_ours = claim.is_some();
-    if let Some(claim) = claim {
-        let claimed = certain.iter().filter_map(|definition| Some((definition, definition.claim()?)));
-        let all = std::iter::once((definition, claim)).chain(claimed);
-        let parts = all.map(|(definition, claim)| planned(jit, bindings, definition, claim));
-        let _ = make_claimed(jit, bindings, parts);
-    }
-    awaited(jit, bindings, definition, is_ours)
+    body_here(jit, bindings, definition, certain).unwrap_or_else(|| awaited(jit, bindings, definition, false))
+}
+
+/// Does the same on any thread, for code that needs no compiler but the baseline compiler;
+/// `None` if another thread compiles the definition.
+///
+/// # Errors
+/// As [`body`].
+pub(super) fn body_here(
+    jit: &Arc<Jit>,
+    bindings: &Bindings,
+    definition: &Arc<Definition>,
+    certain: &[Arc<Definition>],
+) -> Option<Result<usize, Failure>> {
+    let claim = definition.claim()?;
+    let claimed = certain.iter().filter_map(|definition| Some((definition, definition.claim()?)));
+    let all = std::iter::once((definition, claim)).chain(claimed);
+    let parts = all.map(|(definition, claim)| planned(jit, bindings, definition, claim));
+    let _ = make_claimed(jit, bindings, parts);
+    Some(awaited(jit, bindings, definition, true))
 }
 
 /// Compiles a definition according to a given plan, on a worker. Returns the

@@ -30,10 +30,9 @@ use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::{Callee, CheckedFunction};
 use crate::world::{Layer, Layers};
 use layer_block::LayerBlock;
-use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use std::mem;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 /// Names, what they are bound to, and the memory whose slots are kept up to
@@ -42,6 +41,7 @@ pub(super) struct Bindings {
     memory: Arc<ExecutionMemory>,
     run_epoch: Arc<RunEpoch<RetiredCode>>,
     budget: Arc<ContextBudget>,
+    /// Locked steadily: an exit waits for workers, which wait for it.
     table: Mutex<TableOwner>,
     reporter: ChangeReporter,
     queued: Queued,
@@ -55,10 +55,10 @@ enum TableOwner {
 
 /// Bindings that several contexts use.
 #[derive(Clone)]
-pub struct SharedBindings(Arc<std::sync::Mutex<BindingTable>>);
+pub struct SharedBindings(Arc<Mutex<BindingTable>>);
 
 /// [`SharedBindings`] that belong to their contexts.
-pub struct WeakBindings(Weak<std::sync::Mutex<BindingTable>>);
+pub struct WeakBindings(Weak<Mutex<BindingTable>>);
 
 impl SharedBindings {
     /// Returns a reference that does not keep the bindings.
@@ -381,13 +381,13 @@ impl Bindings {
     /// Calls `work` with the table, to look at it, or to record what is
     /// compiled: that is the same in all contexts that share the table.
     fn table<T>(&self, work: impl FnOnce(&mut BindingTable) -> T) -> T {
-        self.table.lock().with(work)
+        locked_steadily(&self.table).with(work)
     }
 
     /// Calls `work` with the table, to change what a name means: in this
     /// context only.
     fn own_table<T>(&self, jit: &Jit, work: impl FnOnce(&mut BindingTable) -> T) -> T {
-        let mut owner = self.table.lock();
+        let mut owner = locked_steadily(&self.table);
         let mut before = None;
         if let TableOwner::Shared(shared) = &*owner {
             let shared = locked_steadily(&shared.0);
@@ -431,14 +431,14 @@ impl Bindings {
     /// Shares the table, as it is now and becomes as long as no name gets
     /// another meaning, with other contexts.
     pub(super) fn share(&self) -> SharedBindings {
-        let mut owner = self.table.lock();
+        let mut owner = locked_steadily(&self.table);
         let shared = match &mut *owner {
             TableOwner::Context(table) => {
                 let installed = table.bindings.values().filter_map(|binding| binding.installed.as_ref());
                 installed.for_each(|code| code.admit_several());
                 table.placed().for_each(|block| block.admit_several());
                 let table = BindingTable { sharing: Some(Sharing::default()), ..mem::take(table) };
-                SharedBindings(Arc::new(std::sync::Mutex::new(table)))
+                SharedBindings(Arc::new(Mutex::new(table)))
             }
             TableOwner::Shared(shared) => return shared.clone(),
         };
@@ -450,7 +450,7 @@ impl Bindings {
     /// mean here. Nothing may be bound yet. Returns the names of the host that
     /// are bound now.
     pub(super) fn adopt(&self, jit: &Jit, shared: &SharedBindings) -> Vec<Name> {
-        let mut owner = self.table.lock();
+        let mut owner = locked_steadily(&self.table);
         let table = locked_steadily(&shared.0);
         let hidden: Vec<Name> = jit.hosts.names().filter(|name| table.is_bound(*name)).collect();
         // Their slots may lead to the host's functions.
@@ -476,7 +476,7 @@ impl Bindings {
 
     /// Unbinds all names, and clears the memory.
     pub(super) fn reset(&self, jit: &Jit) {
-        let mut owner = self.table.lock();
+        let mut owner = locked_steadily(&self.table);
         let before = mem::replace(&mut *owner, TableOwner::Context(BindingTable::default()));
         jit.slots.clear(&self.memory);
         drop(owner);

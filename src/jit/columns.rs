@@ -4,9 +4,10 @@
 //! program. So it is made once for an engine, and any thread runs it on its own stack.
 
 use super::Jit;
+use super::body_request::BodyRequest;
 use super::code::SharedBody;
 use super::definition::{find_body, shared};
-use super::make::{BodyRequest, make};
+use super::make::make;
 use super::tier::{Assumptions, CompilePlan, Tier};
 use crate::budget::ContextBudget;
 use crate::codegen::{ColumnEntry, CompileOptions, Entry, Level};

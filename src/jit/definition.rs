@@ -8,9 +8,10 @@
 //! the definition, its code is retired.
 
 use super::Jit;
+use super::body_request::{BodyRequest, MadeBody};
 use super::code::{CompiledCode, LinkedBody, SharedBody};
-use super::make::{BodyRequest, MadeBody, make};
-use super::stored;
+use super::make::make;
+use super::place;
 use super::tier::{CompilePlan, Tier};
 use super::waiters::Waiters;
 use super::worker::{SteadyGuard, locked_steadily};
@@ -348,7 +349,7 @@ pub(super) fn find_body(
     let identity = request.identity(jit);
     let present = is_shared(jit, request.function).then(|| jit.bodies.find(identity)).flatten();
     present.or_else(|| {
-        let (placed, size) = stored::place(jit, request, identity, budget)?;
+        let (placed, size) = place::place_stored(jit, request, identity, budget)?;
         Some(shared(jit, request, identity, placed, size))
     })
 }

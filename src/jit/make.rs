@@ -1,38 +1,21 @@
 //! The way from checked functions to linked code: all code of definitions,
-//! expressions, formulas and loops is made here, on a worker.
+//! expressions, formulas and loops is made here, on a worker unless it is baseline code.
 
+use super::body_request::{BodyRequest, MadeBody};
 use super::code::{LinkedBody, Object};
 use super::code_map::CodeOwner;
 use super::refusal::LinkError;
 use super::symbols::BodySymbol;
-use super::tier::CompilePlan;
 use super::worker::with_compiler;
-use super::{Jit, nanoseconds, refusal};
+use super::{Jit, nanoseconds, place, refusal};
+use crate::baseline;
 use crate::budget::{CodeCharge, ContextBudget};
-use crate::codegen::{Body, Entry, Listing, ObjectSymbols};
+use crate::codegen::{Body, Listing, ObjectSymbols};
 use crate::failure::Failure;
-use crate::fingerprint::Fingerprint;
-use crate::host::discard;
-use crate::pack::origin::CodeOrigin;
 use crate::pack::portable::PortableCode;
 use crate::process::{self, Activity};
-use crate::sema::checked::{CheckedFunction, EXPRESSION};
-use crate::status::{Compilation, CompileObserver};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// A body to make.
-#[derive(Clone, Copy)]
-pub(super) struct BodyRequest<'a> {
-    pub(super) function: &'a Arc<CheckedFunction>,
-    pub(super) plan: &'a CompilePlan,
-    /// Where the code is entered.
-    pub(super) entry: Entry,
-}
-
-/// A linked body, and its size in bytes.
-pub(super) type MadeBody = (LinkedBody, u64);
+use std::time::Instant;
 
 /// Compiles bodies into one object and links it, for the context with that
 /// budget. All plans must have the same options.
@@ -66,6 +49,10 @@ fn make_within(
     first: &BodyRequest<'_>,
     budget: &Arc<ContextBudget>,
 ) -> Result<Vec<MadeBody>, Failure> {
+    if requests.iter().all(|request| request.is_baseline(jit)) {
+        jit.counters.objects_linked.add(1);
+        return requests.iter().map(|request| make_baseline(jit, request, budget)).collect();
+    }
     let options = first.plan.options;
     let symbols: Vec<BodySymbol> = requests.iter().map(|request| request.symbol(jit)).collect();
     let all = || requests.iter().zip(&symbols);
@@ -78,6 +65,23 @@ fn make_within(
     keep(jit, &object, requests.iter().zip(&symbols));
     let linked = link(jit, &object, symbols.into_iter().zip(owners), Some(charge));
     linked.map_err(|error| refusal::unlinked(error, first.function))
+}
+
+/// Compiles a body without LLVM, and places it.
+fn make_baseline(
+    jit: &Jit,
+    request: &BodyRequest<'_>,
+    budget: &Arc<ContextBudget>,
+) -> Result<MadeBody, Failure> {
+    let code = baseline::compile(request.body(""), &jit.names, request.plan.options);
+    let code = code.map_err(|error| refusal::ungenerated(&error, request.function))?;
+    let over = |limit| Failure::OverLimit { function: request.function.clone(), limit };
+    let charge = budget.charge_code(code.bytes.len() as u64).map_err(over)?;
+    let placed = place::place_made(jit, request, &code, charge);
+    if jit.store.keeps(request.function.source.name()) {
+        request.keep(jit, code);
+    }
+    placed.map_err(|error| refusal::unlinked(error, request.function))
 }
 
 /// Compiles bodies, each under its symbol, and returns what they are compiled to.
@@ -123,78 +127,12 @@ pub(super) fn link(
 /// Keeps the code of bodies for later runs, of an object that defines their symbols.
 fn keep<'a>(jit: &Jit, object: &[u8], bodies: impl Iterator<Item = (&'a BodyRequest<'a>, &'a BodySymbol)>) {
     for (request, symbol) in bodies {
-        let source = request.function.source.name();
         // What is for a debugger is never placed.
         if !jit.options.debug_objects
-            && jit.store.keeps(source)
+            && jit.store.keeps(request.function.source.name())
             && let Some(code) = PortableCode::of(object, symbol.text())
         {
-            jit.store.made(source, request.identity(jit), code, request.origin(jit));
-        }
-    }
-}
-
-impl BodyRequest<'_> {
-    /// Returns the identity of its code.
-    pub(super) fn identity(&self, jit: &Jit) -> Fingerprint {
-        self.plan.identity(self.function, self.entry, &jit.names)
-    }
-
-    /// Returns what its code is made of, for people.
-    fn origin(&self, jit: &Jit) -> CodeOrigin {
-        let text = |name| Box::from(&*jit.names.text(name));
-        let identity = |function: &CheckedFunction| (text(function.name), function.fingerprint(&jit.names));
-        let assumptions = &self.plan.assumptions;
-        CodeOrigin {
-            name: text(self.function.name),
-            function: self.plan.identity_of(self.function, &jit.names),
-            inlined: assumptions.inlined.iter().map(|function| identity(function)).collect(),
-            builtins: assumptions.builtins.iter().map(|(name, _)| text(*name)).collect(),
-        }
-    }
-
-    /// Reports the function to an observer of compiles, unless it is a top-level expression.
-    fn tell(&self, jit: &Jit, observer: &CompileObserver, took: Duration) {
-        let name = jit.names.text(self.function.name);
-        if *name == *EXPRESSION {
-            return;
-        }
-        let (arity, tier, is_osr) = (self.function.arity(), self.plan.tier, self.entry.osr().is_some());
-        let compilation = Compilation { name: &name, arity, tier, is_osr, took };
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| observer(&compilation))) {
-            discard(panic);
-        }
-    }
-
-    /// Returns a symbol for its body.
-    pub(super) fn symbol(&self, jit: &Jit) -> BodySymbol {
-        let kind = match self.entry {
-            Entry::Call => "impl",
-            Entry::Loop(_) => "osr",
-            Entry::Columns(_) => "columns",
-        };
-        let identity = self.plan.identity_of(self.function, &jit.names);
-        jit.symbols.body(self.function, identity, &jit.names, kind)
-    }
-
-    /// Returns what its code belongs to.
-    pub(super) fn owner(&self) -> CodeOwner {
-        CodeOwner {
-            function: self.function.clone(),
-            is_shared_by_shape: self.plan.loads_numbers,
-            is_osr: self.entry.osr().is_some(),
-        }
-    }
-
-    fn body<'a>(&'a self, symbol: &'a str) -> Body<'a> {
-        Body {
-            function: self.function,
-            symbol,
-            inline: &self.plan.assumptions.inlined,
-            builtins: &self.plan.assumptions.builtins,
-            hot_after: self.plan.hot_after,
-            loads_numbers: self.plan.loads_numbers,
-            entry: self.entry,
+            request.keep(jit, code);
         }
     }
 }

@@ -6,10 +6,11 @@
 //! for one run, which owns it.
 
 use super::bindings::Bindings;
+use super::body_request::BodyRequest;
 use super::code::LinkedBody;
-use super::make::{BodyRequest, make};
+use super::make::make;
 use super::tier::{CompilePlan, Tier};
-use super::{Jit, stored};
+use super::{Jit, place};
 use crate::budget::ContextBudget;
 use crate::codegen::{Entry, LoopEntry};
 use crate::failure::Failure;
@@ -18,6 +19,7 @@ use crate::runtime::ExecutionMemory;
 use crate::sema::checked::CheckedFunction;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// OSR code: compiled code for the rest of a function from a loop header on.
 /// Freed when dropped.
@@ -36,14 +38,15 @@ pub(super) struct HotLoops(Vec<HotLoop>);
 pub(super) struct HotLoop {
     function: Arc<CheckedFunction>,
     entry: LoopEntry,
-    reports: u32,
+    /// When it was reported first.
+    since: Instant,
     /// Its OSR code, once that is requested.
     code: Option<Arc<OsrCode>>,
 }
 
-/// The number of reports after which OSR code is requested: most loops end before
-/// it would be ready.
-const REPORTS: u32 = 256;
+/// How long a loop has been hot when OSR code is requested. That takes about as long to
+/// make, if LLVM has to be started, and most loops end before it would be ready.
+const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Compilation status.
 enum OsrStatus {
@@ -90,9 +93,8 @@ impl Drop for OsrRequest {
 }
 
 impl HotLoops {
-    /// Returns the loop of a function that is entered at that place, after counting
-    /// the report that it is hot; `None` if it has not been reported often enough
-    /// to be compiled.
+    /// Returns the loop of a function that is entered at that place, and is reported
+    /// to be hot; `None` if it has not been hot long enough to be compiled.
     pub(super) fn reported(
         &mut self,
         jit: &Jit,
@@ -101,12 +103,12 @@ impl HotLoops {
     ) -> Option<&mut HotLoop> {
         let is_it = |known: &HotLoop| Arc::ptr_eq(&known.function, function) && known.entry == entry;
         let at = self.0.iter().position(is_it).unwrap_or_else(|| {
-            self.0.push(HotLoop { function: function.clone(), entry, reports: 0, code: None });
+            self.0.push(HotLoop { function: function.clone(), entry, since: Instant::now(), code: None });
             self.0.len() - 1
         });
         let hot_loop = &mut self.0[at];
-        hot_loop.reports = hot_loop.reports.saturating_add(1);
-        (hot_loop.reports >= REPORTS || jit.options.waits_for_code).then_some(hot_loop)
+        let is_due = hot_loop.code.is_some() || hot_loop.since.elapsed() >= PATIENCE;
+        (is_due || jit.options.waits_for_code).then_some(hot_loop)
     }
 }
 
@@ -187,7 +189,7 @@ impl OsrCode {
         }
         let request = BodyRequest { function: &self.function, plan, entry: Entry::Loop(self.entry) };
         let compiled = || make(jit, &[request], budget).ok()?.pop();
-        let placed = stored::place(jit, &request, request.identity(jit), budget);
+        let placed = place::place_stored(jit, &request, request.identity(jit), budget);
         let linked = placed.or_else(compiled).map(|(linked, _)| linked);
         jit.note_removed_symbol();
         *self.status.lock() = linked.map_or(OsrStatus::Failed, OsrStatus::Linked);

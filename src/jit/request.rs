@@ -163,6 +163,11 @@ fn body(
     for batch in rest.chunks(batch::SIZE) {
         make_later(jit, bindings, batch.to_vec())?;
     }
+    if jit.begins_with_baseline()
+        && let Some(body) = jit.here(|| batch::body_here(jit, bindings, definition, &first))?
+    {
+        return body;
+    }
     let (jit_of_worker, bindings, definition) = (jit.clone(), bindings.clone(), definition.clone());
     jit.wait_for(Some(&stopper), move || batch::body(&jit_of_worker, &bindings, &definition, &first))?
 }

@@ -4,6 +4,7 @@
 //! read when it is imported, as any other.
 
 use super::Imports;
+use crate::diagnostic::suggest::{Budget, nearest};
 use crate::source::Source;
 
 /// The modules by name.
@@ -32,12 +33,35 @@ pub fn sources() -> impl Iterator<Item = (&'static str, Source)> {
     MODULES.iter().map(|(name, text)| (*name, Source::of_standard_library(name, text)))
 }
 
+/// Returns the name of the module that a misspelt name means.
+pub fn nearest_module(name: &str) -> Option<&'static str> {
+    nearest(name, MODULES.iter().map(|(module, _)| *module))
+}
+
 /// Returns help about a function that is not known, and that a module offers which is not
 /// imported.
 pub fn import_help(function: &str, imports: &Imports) -> Option<String> {
-    let head = format!("\ndef {function}(");
-    let offers = |text: &str| !function.starts_with('_') && text.contains(&head);
-    let is_imported = |module: &str| imports.iter().any(|import| *import.module.name == *module);
-    let (module, _) = MODULES.iter().find(|(module, text)| offers(text) && !is_imported(module))?;
+    let (module, _) = not_imported(imports).find(|(_, name)| *name == function)?;
     Some(format!("`import {module}` makes it known"))
+}
+
+/// Returns help about a function that is not known, and is misspelt for one that a module
+/// offers which is not imported.
+pub fn misspelt_help(function: &str, imports: &Imports, budget: &Budget) -> Option<String> {
+    let name = budget.nearest(function, not_imported(imports).map(|(_, name)| name))?;
+    let help = import_help(name, imports)?;
+    Some(format!("did you mean `{name}`? {help}"))
+}
+
+/// Returns the functions of modules that are not imported, with their modules.
+fn not_imported(imports: &Imports) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let is_imported = |module: &str| imports.iter().any(|import| *import.module.name == *module);
+    let modules = MODULES.iter().filter(move |(module, _)| !is_imported(module));
+    modules.flat_map(|(module, text)| offered(text).map(move |name| (*module, name)))
+}
+
+/// Returns the names that the definitions of a module begin with, but for private ones.
+fn offered(text: &str) -> impl Iterator<Item = &str> {
+    let name = |line| Some(str::strip_prefix(line, "def ")?.split_once('(')?.0);
+    text.lines().filter_map(name).filter(|name| !name.starts_with('_'))
 }

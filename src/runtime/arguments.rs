@@ -1,5 +1,7 @@
 //! The arguments of a call from Rust.
 
+use crate::abi::REGISTERS;
+
 /// The arguments of a call, in memory that is large enough for all argument
 /// registers.
 #[derive(Clone, Copy, Debug)]
@@ -7,9 +9,6 @@ pub struct CallArguments<'a> {
     pub(super) doubles: &'a [f64],
     pub(super) count: usize,
 }
-
-/// The number of arguments passed in registers.
-pub const REGISTERS: usize = 8;
 
 impl<'a> CallArguments<'a> {
     /// Wraps the first `count` of these arguments.
@@ -19,15 +18,21 @@ impl<'a> CallArguments<'a> {
     }
 
     /// Wraps any number of arguments, copied to `buffer` if they are few.
+    #[inline]
     pub fn new(arguments: &'a [f64], buffer: &'a mut [f64; REGISTERS]) -> Self {
         let count = arguments.len();
-        match buffer.get_mut(..count) {
-            Some(start) => {
-                start.copy_from_slice(arguments);
-                Self { doubles: buffer, count }
-            }
-            None => Self { doubles: arguments, count },
+        if count > REGISTERS {
+            return Self { doubles: arguments, count };
         }
+        // One by one: calling the C library to copy a few numbers takes longer.
+        match *arguments {
+            [] => {}
+            [a] => buffer[0] = a,
+            [a, b] => (buffer[0], buffer[1]) = (a, b),
+            [a, b, c] => (buffer[0], buffer[1], buffer[2]) = (a, b, c),
+            _ => buffer[..count].copy_from_slice(arguments),
+        }
+        Self { doubles: buffer, count }
     }
 
     /// Returns the arguments.

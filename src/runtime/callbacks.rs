@@ -2,8 +2,7 @@
 //! find the runner of the run in progress.
 #![allow(unsafe_code)]
 
-use super::arguments::REGISTERS;
-use crate::abi::Header;
+use crate::abi::{Header, REGISTERS};
 use crate::stop::StopRequest;
 use std::sync::atomic::Ordering;
 

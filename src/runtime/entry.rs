@@ -1,19 +1,29 @@
 //! Entering compiled code, and what the code that is entered finds.
 #![allow(unsafe_code)]
 
-use super::arguments::{CallArguments, REGISTERS};
+use super::arguments::CallArguments;
 use super::callbacks::{CurrentRun, Destination, RuntimeCallbacks, StopReason, take_request, with_run};
 use super::execution::{Execution, Left};
 use super::x86_64;
-use crate::abi::Header;
+use crate::abi::{Header, REGISTERS};
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
 thread_local! {
-    /// The innermost execution context that runs on this thread.
-    static CURRENT: Cell<*const Header> = const { Cell::new(ptr::null()) };
+    /// The innermost run on this thread.
+    static CURRENT: Cell<*const EnteredRun> = const { Cell::new(ptr::null()) };
 }
+
+/// A run in progress, on the stack of its execution.
+struct EnteredRun {
+    header: *const Header,
+    /// The lowest and the highest address of that stack.
+    stack: (usize, usize),
+}
+
+/// The alignment of stacks, in bytes.
+const ALIGNMENT: usize = 16;
 
 impl Execution {
     /// Calls compiled code, unless a request to stop is already waiting.
@@ -46,7 +56,8 @@ impl Execution {
         let owner = &self.memory.header().owner;
         let outer_run = owner.load(Ordering::Relaxed);
         owner.store((&raw mut run) as usize, Ordering::Relaxed);
-        let outer = CURRENT.replace(header);
+        let entered = EnteredRun { header, stack: self.stack_range() };
+        let outer = CURRENT.replace(&raw const entered);
         let mut result = 0.0;
         let more = arguments.count.saturating_sub(REGISTERS);
         // SAFETY: the header is that of this execution; `body` and the slots
@@ -56,7 +67,8 @@ impl Execution {
         // by routines that `enter` calls, and is reset below.
         let left =
             unsafe { x86_64::enter(header, body, arguments.doubles.as_ptr(), more, stack, &raw mut result) };
-        CURRENT.set(outer);
+        // Unlike `set`, this is inlined.
+        CURRENT.with(|current| current.set(outer));
         let header = self.memory.header();
         header.owner.store(outer_run, Ordering::Relaxed);
         if left == 0 {
@@ -84,13 +96,13 @@ impl Execution {
 /// Asks the run in progress on this thread where a call of `trampoline`
 /// continues. Returns the address of a body, or [`refuse`](x86_64::refuse).
 pub fn enter_trampoline(trampoline: usize) -> usize {
-    let header = CURRENT.get();
-    if header.is_null() {
+    let entered = CURRENT.get();
+    if entered.is_null() {
         return x86_64::refuse();
     }
     // SAFETY: not null, so it was set by a `call` that is still in progress
-    // on this thread and keeps the header alive.
-    let header = unsafe { &*header };
+    // on this thread and keeps both alive.
+    let header = unsafe { &*(*entered).header };
     match with_run(header, |callbacks| callbacks.first_call(trampoline)) {
         Some(Destination::Body(body)) => body,
         Some(Destination::Interpreter(passed)) => {
@@ -99,4 +111,32 @@ pub fn enter_trampoline(trampoline: usize) -> usize {
         }
         None => x86_64::refuse(),
     }
+}
+
+/// Calls `work` on the stack of the thread: if it is called on that of an execution, below the
+/// frame from which that was entered. `work` must not unwind.
+pub fn on_thread_stack(work: &mut dyn FnMut()) {
+    let here = (&raw const work).addr();
+    let entered = CURRENT.get();
+    // SAFETY: it is null, or was set by a `call` that is still in progress on this thread.
+    let Some(EnteredRun { header, stack: (low, high) }) = (unsafe { entered.as_ref() }) else {
+        return work();
+    };
+    if !(*low..*high).contains(&here) {
+        return work();
+    }
+    // SAFETY: the call keeps the header alive.
+    let mut frame = unsafe { &**header }.way_out.load(Ordering::Relaxed);
+    loop {
+        // SAFETY: `enter` has saved the way out of the run around this one there.
+        let outer = unsafe { ptr::with_exposed_provenance::<usize>(frame).read() };
+        if outer == 0 {
+            break;
+        }
+        frame = outer;
+    }
+    let base = ptr::with_exposed_provenance_mut::<u8>(x86_64::thread_stack(frame) - ALIGNMENT);
+    // SAFETY: the thread has left its stack at that frame, and returns there only when this has
+    // returned, so what is below is free. It is aligned, and `work` does not unwind.
+    unsafe { psm::on_stack(base, ALIGNMENT, work) };
 }

@@ -197,6 +197,8 @@ pub struct Execution {
     stack: RefCell<Option<Arc<AddressRange>>>,
     /// The highest address of the stack; 0 without one.
     top: Cell<usize>,
+    /// Its lowest address.
+    bottom: Cell<usize>,
     /// Whether it keeps the stack, if it has one, when a run ends.
     keeps_stack: Cell<bool>,
     /// The part of it that the program may use, in bytes.
@@ -225,6 +227,7 @@ impl Execution {
             memory,
             stack: RefCell::default(),
             top: Cell::new(0),
+            bottom: Cell::new(0),
             keeps_stack: Cell::new(true),
             stack_size: stack_size.max(SMALLEST_STACK),
         }
@@ -246,6 +249,12 @@ impl Execution {
         }))
     }
 
+    /// Returns the lowest and the highest address of the stack.
+    #[inline]
+    pub(super) fn stack_range(&self) -> (usize, usize) {
+        (self.bottom.get(), self.top.get())
+    }
+
     /// Takes a stack. Returns its highest address.
     #[cold]
     fn set_up_stack(&self) -> std::io::Result<usize> {
@@ -264,6 +273,7 @@ impl Execution {
         self.keeps_stack.set(keeps);
         let top = stack.address() + stack.size();
         self.top.set(top);
+        self.bottom.set(stack.address());
         let limit = stack.address() + RESERVE;
         header.stack_limit.store(limit, Ordering::Relaxed);
         header.limit.swap(limit, Ordering::SeqCst);

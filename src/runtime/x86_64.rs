@@ -84,6 +84,8 @@ pub(super) unsafe extern "C" fn enter(
         "push r9",
         "push qword ptr [rdi + {way_out}]",
         "mov [rdi + {way_out}], rsp",
+        // Where the stack of the thread goes on, 16-byte aligned: see `thread_stack`.
+        "sub rsp, 8",
         "lea rax, [rsp - {gap}]",
         "test r8, r8",
         "cmovz r8, rax",
@@ -123,6 +125,12 @@ pub(super) unsafe extern "C" fn enter(
         way_out = const offset_of!(Header, way_out),
         way_out_routine = sym way_out_routine,
     )
+}
+
+/// Returns the top of the free part of the thread's stack, by the way out of its outermost run
+/// there.
+pub(super) fn thread_stack(way_out: usize) -> usize {
+    way_out - 8
 }
 
 /// Restores what `enter` saved and returns from it: `rdi` is the header, `eax`

@@ -483,6 +483,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
         let environment = self.checker.environment;
         if !environment.has_variable(name) && self.undeclared.insert(name) {
             let text = environment.names().text(name);
+            // Who expects one of them expects the other: that is one mistake.
+            let other = foreign::counterpart(&text).and_then(|other| environment.names().get(other));
+            self.undeclared.extend(other);
             let near = self.near(name);
             let is_function = environment.function(name).is_some() || environment.hosts().get(name).is_some();
             let near = near.or_else(|| nearest(&text, ["else"]).map(str::to_owned));

@@ -14,8 +14,8 @@ use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::source::{Source, Span};
 use line::{line_from, line_up_to};
 pub use word::{
-    NO_TYPES, PRINT, begins_construct, ends_block, function, is_infix, is_type, misplaced, printed_otherwise,
-    word,
+    NO_TYPES, PRINT, begins_construct, counterpart, ends_block, function, is_infix, is_type, misplaced,
+    printed_otherwise, word,
 };
 
 /// A construct of another language.

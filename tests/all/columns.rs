@@ -337,6 +337,26 @@ fn context(text: &str) -> Context {
     context
 }
 
+/// How many operations a row takes is known unless something may go on without end.
+#[test]
+fn operations_are_counted_where_they_have_an_end() {
+    let text = "var sum = 10
+        def half(x) x / 2
+        def quarter(x) half(half(x))
+        def assigns(x) sum = sum + x
+        def loops(x) for i = 0, i < x in i
+        def recurs(n) if n < 2 then n else recurs(n - 1)
+        def fails(x) undefined(x)";
+    let mut context = context(text);
+    let mut operations = |name: &str| context.kernel(name).expect("it is defined").operations();
+    assert_eq!(operations("half"), Some(3));
+    assert_eq!(operations("quarter"), Some(7));
+    assert_eq!(operations("assigns"), Some(4));
+    for name in ["loops", "recurs", "fails"] {
+        assert_eq!(operations(name), None, "{name}");
+    }
+}
+
 #[test]
 fn what_cannot_be_wide_is_computed_row_by_row_and_says_why() {
     let engine =

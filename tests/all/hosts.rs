@@ -2,6 +2,7 @@
 
 use crate::modes::MODES;
 use kal::diagnostic::ErrorCode;
+use kal::host::{Call, HostError};
 use kal::source::Source;
 use kal::{Config, Context, Engine, Error, Outcome};
 use std::ops::ControlFlow;
@@ -124,4 +125,38 @@ fn callers_that_do_not_fit_are_told_of_once_and_counted() {
         assert_eq!(warnings(&mut context, "def f(x y z) y").len(), 11, "{mode}");
         assert_eq!(warnings(&mut context, "def f(x) x"), [""; 0], "{mode}");
     }
+}
+
+/// How far from a frame of the test its closures may be, on the same stack.
+const NEAR: usize = 1 << 20;
+
+/// Calls it from the depth of a recursion.
+const DEEP: &str = "def deep(n) if n == 0 then place() else deep(n - 1) + 0; deep(1000)";
+
+#[test]
+fn functions_of_the_host_run_on_the_stack_of_the_thread_if_they_are_to() {
+    for (mode, configure) in MODES {
+        let on_thread = |text: &str, on| {
+            let config = configure(Config::new()).host_functions_on_thread_stack(on);
+            let config = config.host_function("place", 0, place_of).host_function("nested", 0, move |_| {
+                let config = Config::new().host_functions_on_thread_stack(on);
+                let mut inner = context(config.host_function("place", 0, place_of));
+                let found = inner.eval(DEEP);
+                found.map(Option::unwrap_or_default).map_err(|error| HostError(error.to_string()))
+            });
+            let here = 0_u8;
+            let found = context(config).eval(text).expect("it runs").expect("it has a value");
+            (found as usize).abs_diff((&raw const here).addr()) < NEAR
+        };
+        for text in ["place()", DEEP, "nested()"] {
+            assert!(on_thread(text, true), "{mode}: {text}");
+        }
+        assert!(!on_thread("nested()", false), "{mode}");
+    }
+}
+
+/// Returns where the stack is.
+fn place_of(_: &mut Call<'_>) -> Result<f64, HostError> {
+    let here = 0_u8;
+    Ok(std::hint::black_box(&raw const here).addr() as f64)
 }

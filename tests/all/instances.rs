@@ -93,7 +93,7 @@ fn what_is_given_and_has_no_meaning_gets_the_help_for_its_place() {
         (
             "def truth(x) later(true, x)",
             ErrorCode::UnknownVariable,
-            Some("true is any number but 0, such as `1`"),
+            Some("true is any number but 0, such as `1`; false is `0`"),
         ),
         ("def misspelt(total) later(toal, 1)", ErrorCode::UnknownVariable, Some("did you mean `total`?")),
         ("def known(x) sin(helper)", ErrorCode::UnknownVariable, None),

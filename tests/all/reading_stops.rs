@@ -4,7 +4,7 @@
 use crate::binary::run_with;
 use kal::diagnostic::ErrorCode;
 use kal::source::Source;
-use kal::{Config, Context, Engine, Error, Limits, Mode, Program};
+use kal::{Config, Context, Engine, Error, Limits, Mode, Program, TierUp};
 use std::time::{Duration, Instant};
 
 fn engine(limits: Limits) -> Engine {
@@ -66,7 +66,7 @@ fn a_deadline_stops_making_a_program() {
 #[test]
 fn a_deadline_stops_a_formula_that_compiles() {
     let text = format!("x{}", " * x + sin(x)".repeat(7_000));
-    let engine = Engine::new().expect("it starts");
+    let engine = Engine::with_config(Config::new().tier_up(TierUp::Never)).expect("it starts");
     let mut context = engine.context().expect("it starts");
     context.eval(&format!("def f(x) {text}")).expect("it is read");
     let soon = || Some(Instant::now() + Duration::from_millis(30));

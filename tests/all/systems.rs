@@ -2,7 +2,7 @@
 
 use crate::binary::{Ran, finish, kal};
 use crate::robustness::alone;
-use kal::{Config, Engine};
+use kal::{Config, Engine, TierUp};
 use std::process::Command;
 
 /// Returns what a shell says that runs a script; `$KAL` is the command.
@@ -41,7 +41,7 @@ fn few_addresses_are_enough() {
 
 #[test]
 fn a_small_stack_compiles_small_functions() {
-    let mut context = Engine::with_config(Config::new().worker_stack(0))
+    let mut context = Engine::with_config(Config::new().worker_stack(0).tier_up(TierUp::Never))
         .and_then(|engine| engine.context())
         .expect("it starts");
     assert_eq!(context.eval("def f(x) x + 1; f(41)").expect("it compiles"), Some(42.0));

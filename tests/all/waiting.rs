@@ -1,6 +1,6 @@
 //! Waiting for compilers: what has to wait, for what, and what need not.
 
-use kal::{Config, Context, Engine, Event, Mode, State};
+use kal::{Config, Context, Engine, Event, Mode, State, TierUp};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ fn long(name: &str, terms: usize) -> String {
 #[test]
 fn abandoned_compiles_delay_nobody_for_ever() {
     const ABANDONED: usize = 24;
-    let engine = Engine::with_config(Config::new().workers(1)).expect("it starts");
+    let engine = Engine::with_config(Config::new().workers(1).tier_up(TierUp::Never)).expect("it starts");
     let contexts: Vec<Context> = (0..ABANDONED)
         .map(|index| {
             let mut context = engine.context().expect("it starts");

@@ -4,7 +4,7 @@
 use super::refusal::Result;
 use super::types::{Types, result};
 use crate::codegen::error::CodegenError;
-use crate::host::{PURE_FUNCTION, PureFunction};
+use crate::host::{PureFunction, pure_symbol};
 use crate::syntax::operator::BinaryOp;
 use inkwell::FloatPredicate;
 use inkwell::attributes::AttributeLoc;
@@ -39,7 +39,7 @@ pub(super) fn pure_function<'c>(
     name: &str,
     arity: usize,
 ) -> FunctionValue<'c> {
-    let symbol = format!("{PURE_FUNCTION}{name}");
+    let symbol = pure_symbol(name);
     module.get_function(&symbol).unwrap_or_else(|| {
         let parameters = vec![types.double.into(); arity];
         let declared = module.add_function(&symbol, types.double.fn_type(&parameters, false), None);

@@ -11,13 +11,13 @@ mod checks;
 mod operators;
 mod osr;
 
-use super::polls::late_checks;
 use super::recursion;
 use super::refusal::{Result, missing};
 use super::types::{PassedArgument, REGISTERS, Types, WideSignature, result};
 use crate::abi::{self, Symbol};
 use crate::codegen::body::{Body, LoopEntry};
 use crate::codegen::options::{CompileOptions, Level};
+use crate::codegen::polls;
 use crate::host::Builtin;
 use crate::name::{Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION};
@@ -76,14 +76,12 @@ pub(super) fn body(
     let calls = root.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
     direct.extend(itself);
     calls_others |= root.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
-    // A function that calls nothing cannot recurse, and its frame fits the
-    // reserve below the limit unless it is huge. A top-level expression is
+    // A function that calls nothing cannot recurse. A top-level expression is
     // entered at the top of the stack. An OSR entry needs no check: the
     // interpreter has counted and checked the iteration.
     let is_expression = names.text(root.name) == EXPRESSION;
     let may_recur = (calls || calls_others) && !is_expression;
-    let is_large = root.nodes.len() > 1000;
-    let checks = (options.counts_fuel || is_large || may_recur) && body.entry.osr().is_none();
+    let checks = polls::checks_entry(root, may_recur, options.counts_fuel) && body.entry.osr().is_none();
     // LLVM does not inline recursion, but it does inline a chain of copies, the
     // last of which calls the function itself. If nothing else is called, every
     // recursion passes that last copy, and none is entered more rarely.
@@ -195,8 +193,8 @@ impl LoweringJob<'_, '_> {
     /// it reports that it is hot, if it counts them.
     fn lower(self, checks: bool, hot_after: Option<u32>) -> Result<()> {
         let nodes = &self.source.nodes;
-        let late =
-            late_checks(nodes, &|index| self.is_call(index)).filter(|_| checks && !self.options.counts_fuel);
+        let late = polls::late_checks(nodes, &|index| self.is_call(index))
+            .filter(|_| checks && !self.options.counts_fuel);
         let loads_numbers = self.loads_numbers;
         let mut lowering = IrLowering::new(self)?;
         if loads_numbers {

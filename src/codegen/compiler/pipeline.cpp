@@ -66,22 +66,32 @@ namespace {
 
 /// Makes the static variables that LLVM would make while it compiles. Each has a
 /// guard, for which a forked child waits for ever if a thread of its parent was
-/// making the variable at the fork.
+/// making the variable at the fork. The exit of the process destroys them, so Watch
+/// is called after each: what it registers is run before that.
 class Statics : SDNode {
 public:
-  static void make(const Triple &Target, bool Optimizes) {
+  static void make(const Triple &Target, bool Optimizes, void (*Watch)()) {
     (void)getSDVTList(MVT::f64);
+    Watch();
     (void)isPassInPrintList("");
+    Watch();
     (void)isFunctionInPrintList("");
+    Watch();
     (void)getGlobalPassGate();
+    Watch();
     (void)nulls();
+    Watch();
     (void)vfs::getRealFileSystem();
+    Watch();
     if (!Optimizes)
       return;
     LibFunc Function;
     (void)TargetLibraryInfoImpl(Target).getLibFunc("sin", Function);
+    Watch();
     (void)lookupUnfoldTable(0);
+    Watch();
     (void)lookupBroadcastFoldTableBySize(0, 0);
+    Watch();
   }
 };
 
@@ -349,16 +359,24 @@ char *kal_pipeline_features(const char *Host, const char *CPU) {
   return LLVMCreateMessage(unusualFeatures(Triple(Host), CPU).c_str());
 }
 
+/// Makes LLVM's static variables for compiling at an optimisation level, which the exit
+/// of the process destroys; calls Watch after each.
+void kal_pipeline_make_statics(LLVMTargetMachineRef Machine, unsigned Level,
+                               void (*Watch)()) {
+  auto *TM = reinterpret_cast<TargetMachine *>(Machine);
+  Statics::make(TM->getTargetTriple(), /*Optimizes=*/Level != 0, Watch);
+}
+
 /// Builds a pipeline for a target machine, which must outlive it: the IR
 /// passes of an optimisation level from 0 to 3, then emission of an object
 /// file. Unless Loops is set, it is for modules without loops and without
 /// recursion, which optimisation may turn into loops. Returns null and sets
-/// `Message` (to be freed by LLVMDisposeMessage) on failure. Afterwards, compiling
-/// takes no lock of LLVM's that others wait for: no fork may come in between.
+/// `Message` (to be freed by LLVMDisposeMessage) on failure. The static variables for
+/// that level must have been made. Afterwards, compiling takes no lock of LLVM's that
+/// others wait for: no fork may come in between.
 void *kal_pipeline_create(LLVMTargetMachineRef Machine, unsigned Level,
                           bool Loops, char **Message) {
   auto *TM = reinterpret_cast<TargetMachine *>(Machine);
-  Statics::make(TM->getTargetTriple(), /*Optimizes=*/Level != 0);
   auto P = std::make_unique<Pipeline>(TM);
   P->IR.build(Level, Loops);
   MCContext *Context = nullptr;

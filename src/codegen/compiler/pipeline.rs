@@ -7,6 +7,7 @@
 
 use crate::codegen::error::CodegenError;
 use crate::codegen::options::Level;
+use crate::process;
 use inkwell::module::Module;
 use inkwell::targets::{TargetMachine, TargetTriple};
 use llvm_sys::core::LLVMDisposeMessage;
@@ -14,6 +15,7 @@ use llvm_sys::prelude::LLVMModuleRef;
 use llvm_sys::target_machine::LLVMTargetMachineRef;
 use std::ffi::{CStr, c_char, c_uint, c_void};
 use std::ptr::{self, NonNull};
+use std::sync::Once;
 
 // SAFETY: these are the functions of `pipeline.cpp`, with C linkage and these
 // very signatures.
@@ -21,6 +23,7 @@ unsafe extern "C" {
     fn kal_pipeline_build_registry();
     fn kal_pipeline_initialize();
     fn kal_pipeline_features(host: *const c_char, cpu: *const c_char) -> *mut c_char;
+    fn kal_pipeline_make_statics(machine: LLVMTargetMachineRef, level: c_uint, watch: extern "C" fn());
     fn kal_pipeline_create(
         machine: LLVMTargetMachineRef,
         level: c_uint,
@@ -71,6 +74,14 @@ impl Pipeline {
     /// Creates a pipeline for `machine`, which must outlive it, and for modules
     /// that may have loops or recursion, or have neither.
     pub(super) fn new(machine: &TargetMachine, level: Level, loops: bool) -> Result<Self, CodegenError> {
+        /// Makes an exit that begins now wait before it destroys what has been made.
+        extern "C" fn watch() {
+            process::watch_exit();
+        }
+        static MADE: [Once; 4] = [const { Once::new() }; 4];
+        // SAFETY: the machine is alive.
+        let make = || unsafe { kal_pipeline_make_statics(machine.as_mut_ptr(), level as c_uint, watch) };
+        MADE[level as usize].call_once(make);
         let mut message = ptr::null_mut();
         // SAFETY: the machine is alive, and `message` is set exactly when null
         // is returned; it is then ours to dispose of.

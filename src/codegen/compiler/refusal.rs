@@ -11,8 +11,7 @@ impl From<BuilderError> for CodegenError {
     }
 }
 
-/// Creates the error for something that the check guarantees, by the order of
-/// the nodes, and that is not so.
+/// Creates the error for something that the check guarantees.
 pub(super) fn missing() -> CodegenError {
-    CodegenError::Internal("a value is missing".into())
+    CodegenError::missing()
 }

@@ -86,7 +86,9 @@ impl<'c> Types<'c> {
         }
         // The runtime must agree before a frame is made that may not fit the
         // reserve below the stack limit.
-        for (name, value) in [("probe-stack", abi::PROBE), ("stack-probe-size", abi::SMALL_FRAME)] {
+        for (name, value) in
+            [("probe-stack", abi::PROBE), ("stack-probe-size", &abi::SMALL_FRAME.to_string())]
+        {
             let attribute = self.context.create_string_attribute(name, value);
             function.add_attribute(AttributeLoc::Function, attribute);
         }
@@ -160,7 +162,7 @@ pub(super) enum PassedArgument<'c> {
 }
 
 /// The number of doubles that are passed in registers.
-pub(super) const REGISTERS: u32 = 8;
+pub(super) const REGISTERS: u32 = abi::REGISTERS as u32;
 
 /// From this number of arguments on, those beyond the registers are passed to
 /// LLVM as one array by value: the same bytes in the same places, but one

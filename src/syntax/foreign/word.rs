@@ -88,10 +88,10 @@ const WORDS: [(&str, WordKind, &str); 84] = [
     ("end", WordKind::Bare, "nothing ends a body: it is one expression, such as `(a : b)`"),
     ("done", WordKind::Bare, "nothing ends a body: it is one expression, such as `(a : b)`"),
     ("pass", WordKind::Bare, "to do nothing, write `0`"),
-    ("true", WordKind::Constant, "true is any number but 0, such as `1`"),
-    ("false", WordKind::Constant, "false is `0`"),
-    ("True", WordKind::Constant, "true is any number but 0, such as `1`"),
-    ("False", WordKind::Constant, "false is `0`"),
+    ("true", WordKind::Constant, TRUTH),
+    ("false", WordKind::Constant, TRUTH),
+    ("True", WordKind::Constant, TRUTH),
+    ("False", WordKind::Constant, TRUTH),
     ("null", WordKind::Constant, NOTHING),
     ("nil", WordKind::Constant, NOTHING),
     ("None", WordKind::Constant, NOTHING),
@@ -114,6 +114,7 @@ const VARIABLE: &str = "to declare a variable: `var x = 3`";
 const FUNCTION: &str = "a function is written `def f(x) x + 1`";
 const IMPORT: &str = "to use a module, write `import stats`, or `import stats (mean)`";
 const NO_EXCEPTIONS: &str = "there are no exceptions: what has no value is `nan`";
+const TRUTH: &str = "true is any number but 0, such as `1`; false is `0`";
 const NOTHING: &str = "every value is a number, such as `0`";
 
 /// How something is printed.
@@ -168,6 +169,17 @@ const ENDS: &str = "a program ends where its source ends";
 
 fn known(word: &str) -> Option<(WordKind, &'static str)> {
     WORDS.iter().find(|entry| entry.0 == word).map(|entry| (entry.1, entry.2))
+}
+
+/// Returns the other of two words that a language has both of or none.
+pub fn counterpart(word: &str) -> Option<&'static str> {
+    const PAIRS: [(&str, &str); 2] = [("true", "false"), ("True", "False")];
+    let other = |(one, other): &(&'static str, &'static str)| match word {
+        word if word == *one => Some(*other),
+        word if word == *other => Some(*one),
+        _ => None,
+    };
+    PAIRS.iter().find_map(other)
 }
 
 /// Returns what the undeclared name at `place` was probably meant to be: a

@@ -3,10 +3,10 @@
 
 use super::IrLowering;
 use crate::abi;
-use crate::codegen::compiler::polls::SMALL_FRAME;
 use crate::codegen::compiler::refusal::{Result, missing};
 use crate::codegen::compiler::types::PRESERVE_ALL;
 use crate::codegen::error::CodegenError;
+use crate::codegen::polls::SMALL_FRAME;
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionValue, IntValue};
 

@@ -9,6 +9,7 @@ use super::{IrConstruct, IrLoop, IrLowering, OsrEntrance, OsrExit};
 use crate::abi;
 use crate::codegen::compiler::refusal::{Result, missing};
 use crate::codegen::compiler::types::{WideSignature, result};
+use crate::codegen::polls;
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicType;
@@ -51,13 +52,11 @@ impl<'c> IrLowering<'_, 'c> {
         let i32 = self.types.context.i32_type();
         let count = self.builder.build_alloca(i32, "iterations")?;
         self.builder.build_store(count, i32.const_zero())?;
-        let room = 1024 + 4 * self.source.nodes.len();
+        let room = polls::room(self.source);
         Ok(OsrExit { count, after: after.max(1), room })
     }
 
-    /// Returns whether the innermost loop is to be left when it is hot. The code for
-    /// that grows with the number of values that are passed on: with hundreds of
-    /// loops and locals, the outer loops stay in baseline code.
+    /// Returns whether the innermost loop is to be left when it is hot.
     pub(super) fn may_leave(&mut self) -> bool {
         let passed = self.locals.len() + self.values.len();
         let Some(exit) = &mut self.exit else { return false };

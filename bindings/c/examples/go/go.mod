@@ -1,0 +1,3 @@
+module kal/formula
+
+go 1.19

@@ -1,0 +1,28 @@
+//! What programs print.
+
+use crate::host::User;
+use std::ffi::{c_char, c_void};
+use std::io;
+
+/// Takes what a program prints: `count` bytes, which need not be whole lines. Returns whether it
+/// could; if not, the program fails.
+pub type KalWrite =
+    Option<unsafe extern "C" fn(user: *mut c_void, bytes: *const c_char, count: usize) -> bool>;
+
+/// A function of the host as a stream.
+pub struct HostStream {
+    pub write: unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> bool,
+    pub user: User,
+}
+
+impl io::Write for HostStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // SAFETY: the bytes are there, and the host has given both together.
+        let is_fine = unsafe { (self.write)(self.user.pointer(), bytes.as_ptr().cast(), bytes.len()) };
+        if is_fine { Ok(bytes.len()) } else { Err(io::Error::other("the host takes no more output")) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,3 @@
+module kal/storm
+
+go 1.19

@@ -1,0 +1,54 @@
+"""Making again what was pickled: a text, which is read and compiled where it arrives.
+
+What the text defines is compared with what was sent by its identity. Functions that arrive
+more than once in a process are the same one.
+"""
+
+import threading
+from collections import OrderedDict
+
+from ._errors import Error
+from ._kal import Session
+
+# How many functions a process keeps.
+_MOST = 1024
+
+_lock = threading.Lock()
+_functions = OrderedDict()
+
+
+def session(source, settings):
+    """Returns a session with what `source` defines."""
+    made = Session(**settings)
+    made.eval(source, source="<pickle>")
+    return made
+
+
+def function(source, text, parameters, identity, settings):
+    """Returns the function that `source` defines: that of the name `text`, or if there are
+    `parameters`, the formula `text`."""
+    key = (identity, text, parameters, repr(settings))
+    with _lock:
+        made = _functions.get(key)
+        if made is None:
+            made = _functions[key] = _make(source, text, parameters, identity, settings)
+            if len(_functions) > _MOST:
+                _functions.popitem(last=False)
+        else:
+            _functions.move_to_end(key)
+        return made
+
+
+def _make(source, text, parameters, identity, settings):
+    made = Session(**settings)
+    if parameters is None:
+        made.eval(source, source="<pickle>")
+        result = made[text]
+    else:
+        if not source.endswith(text):
+            raise Error("the formula does not end the text that was pickled with it")
+        made.eval(source[: -len(text)], source="<pickle>")
+        result = made.formula(text, list(parameters))
+    if result.id != identity:
+        raise Error(f"`{text}` computes something else here: the versions of Kal differ")
+    return result

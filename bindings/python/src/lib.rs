@@ -1,0 +1,38 @@
+//! The compiled part of the Python package `kal`.
+//!
+//! - `session`: programs in progress, each behind a lock
+//! - `meaning`: what a name of a session, or a formula, means at one moment, ready to run
+//! - `function`: functions as Python calls them, with numbers, arrays and columns
+//! - `ufunc`, `ndarray`: NumPy's functions and arrays
+//! - `arrow`: columns with nulls
+//! - `apply`: computing rows so that signals are heard
+//! - `signals`: running something long while Python's signals are heard
+//! - `callback`: Python functions that programs call
+//! - `output`: what programs print
+//! - `error`: errors as Python's exceptions
+//!
+//! Rules: nothing starts LLVM, and nothing imports NumPy, before something needs it. The lock
+//! of a session is never waited for while attached to the interpreter. `unsafe` is in
+//! `ufunc`, `ndarray` and `arrow` only.
+
+mod apply;
+mod arrow;
+mod callback;
+mod error;
+mod function;
+mod meaning;
+mod ndarray;
+mod output;
+mod session;
+mod signals;
+mod ufunc;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _kal(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<session::Session>()?;
+    module.add_class::<function::Function>()?;
+    module.add_class::<arrow::Array>()?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
+}

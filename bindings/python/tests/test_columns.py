@@ -1,0 +1,129 @@
+"""Columns of other libraries: pandas, Polars, DuckDB and pyarrow, with nulls."""
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute  # noqa: F401
+import pytest
+
+import kal
+
+
+@pytest.fixture
+def f(session):
+    session.eval("def f(x y) if x < y then 0 else (x - y) * 2")
+    return session["f"]
+
+
+def test_arrays_of_pyarrow_keep_their_nulls(f):
+    x, y = pa.array([1.0, None, 5.0, 7.0]), pa.array([3.0, 1.0, None, 2.0])
+    assert f(x, y) == pa.array([0.0, None, None, 10.0])
+    assert f(x, 1.0).to_pylist() == [0.0, None, 8.0, 12.0]
+    assert f(x, None).null_count == 4
+    assert f(x[1:], y[1:]).to_pylist() == [None, None, 10.0]
+    assert f(x, np.array([0.0, 0.0, 1.0, 2.0])).to_pylist() == [2.0, None, 8.0, 10.0]
+    chunked = pa.chunked_array([[1.0, None], [], [5.0, 7.0]])
+    result = f(chunked, 1)
+    assert isinstance(result, pa.ChunkedArray) and result.to_pylist() == [0.0, None, 8.0, 12.0]
+    assert f(pa.chunked_array([], type=pa.float64()), 1).to_pylist() == []
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.int8(), pa.uint64(), pa.int32(), pa.float32(), pa.float16(), pa.decimal128(10, 2)]
+)
+def test_columns_of_all_numbers(f, kind):
+    values = [np.float16(value) if kind == pa.float16() else value for value in (4, 9)]
+    column = pa.array([values[0], None, values[1]], type=kind)
+    assert f(column, 1).to_pylist() == [6.0, None, 16.0]
+
+
+def test_other_columns_are_refused(f):
+    with pytest.raises(TypeError, match="does not hold numbers"):
+        f(pa.array(["a", "b"]), 1)
+    with pytest.raises(TypeError, match="does not hold numbers"):
+        f(pa.table({"a": [1.0]}), 1)
+    with pytest.raises(ValueError, match="2 and 3 rows"):
+        f(pa.array([1.0, 2.0]), pa.array([1.0, 2.0, 3.0]))
+    with pytest.raises(TypeError, match="take no out"):
+        f(pa.array([1.0]), 1, out=np.zeros(1))
+
+
+def test_other_libraries_take_arrays_of_kal(f):
+    class Column:
+        """A column that knows nothing but Arrow's capsules."""
+
+        def __init__(self, array):
+            self.array = array
+
+        def __arrow_c_array__(self, requested_schema=None):
+            return self.array.__arrow_c_array__(requested_schema)
+
+    result = f(Column(pa.array([5, None, 1])), 2)
+    assert isinstance(result, kal.Array)
+    assert (len(result), result.null_count, result.to_pylist()) == (3, 1, [6.0, None, 0.0])
+    assert repr(result) == "<kal.Array [6, null, 0], 3 rows>"
+    assert pa.array(result).to_pylist() == [6.0, None, 0.0]
+    assert pl.Series(result).to_list() == [6.0, None, 0.0]
+    assert np.array_equal(np.asarray(result), [6.0, np.nan, 0.0], equal_nan=True)
+    assert f(result, 0.0).to_pylist() == [12.0, None, 0.0]
+
+
+def test_rows_that_fail_can_be_null(session):
+    session.eval("def deep(n) if n < 1 then 0 else 1 + deep(n)")
+    column = pa.array([0.0, 1.0, None, 0.0] * 5)
+    with pytest.raises(kal.RowError) as caught:
+        session["deep"](column)
+    assert caught.value.row == 1
+    assert session["deep"](column, on_error="nan").to_pylist() == [0.0, None, None, 0.0] * 5
+
+
+def test_polars(f):
+    column = pl.Series("x", [1.0, None, 5.0])
+    result = f(column, 2.0)
+    assert isinstance(result, pl.Series) and result.to_list() == [0.0, None, 6.0]
+    assert f.ufunc(column, 2.0).to_list() == [0.0, None, 6.0]
+    table = pl.DataFrame({"x": [1.0, None, 5.0], "y": [0.5, 1.0, 1.0]})
+    kept = table.with_columns(pl.col("x").map_batches(lambda x: f(x, 2.0), return_dtype=pl.Float64).alias("z"))
+    assert kept["z"].to_list() == [0.0, None, 6.0]
+    assert f(table["x"], table["y"]).to_list() == [1.0, None, 8.0]
+
+
+def test_pandas(f):
+    column = pd.Series([1.0, np.nan, 5.0], index=["a", "b", "c"], name="x")
+    result = f(column, 2.0)
+    assert isinstance(result, pd.Series) and result.index.tolist() == ["a", "b", "c"]
+    assert result["c"] == 6.0
+    nullable = pd.Series([1, None, 5], dtype="Int64")
+    assert f(nullable, 2.0).isna().tolist() == [False, True, False]
+    arrow = pd.Series([1.0, None, 5.0], dtype="double[pyarrow]")
+    assert f(arrow, 2.0)[2] == 6.0 and f(arrow, 2.0).isna().tolist() == [False, True, False]
+
+
+def test_the_engine_of_pandas(f):
+    table = pd.DataFrame({"y": [0.5, 1.0], "x": [1.0, 5.0], "name": ["a", "b"]}, index=[7, 8])
+    result = table.apply(f, axis=1, engine=kal.engine)
+    assert result.tolist() == [1.0, 8.0] and result.index.tolist() == [7, 8]
+    assert table.apply("x + y", axis=1, engine=kal.engine).tolist() == [1.5, 6.0]
+    halved = table[["x", "y"]].apply(kal.formula("v / 2"), engine=kal.engine)
+    assert halved["x"].tolist() == [0.5, 2.5] and list(halved.columns) == ["x", "y"]
+    column = pd.Series([1.0, np.nan, 3.0])
+    mapped = column.map(kal.formula("if v < 2 then 10 else 20"), engine=kal.engine)
+    assert isinstance(mapped, pd.Series) and mapped.tolist() == [10.0, 20.0, 20.0]
+    kept = column.map(kal.formula("if v < 2 then 10 else 20"), na_action="ignore", engine=kal.engine)
+    assert kept.isna().tolist() == [False, True, False]
+    with pytest.raises(KeyError, match="'z'"):
+        table.apply(kal.formula("x + z"), axis=1, engine=kal.engine)
+    with pytest.raises(TypeError, match="kal.engine runs"):
+        table.apply(len, axis=1, engine=kal.engine)
+
+
+def test_duckdb(f):
+    connection = duckdb.connect()
+    double = duckdb.typing.DOUBLE if hasattr(duckdb, "typing") else "DOUBLE"
+    connection.create_function("f", f, [double, double], double, type="arrow")
+    rows = connection.execute("select f(x, 2) from (values (1.0), (null), (5.0)) t(x)").fetchall()
+    assert rows == [(0.0,), (None,), (6.0,)]
+    total = connection.execute("select sum(f(i, 10)) from range(10000) t(i)").fetchone()
+    assert total == (float(sum(2 * (i - 10) for i in range(10, 10000))),)

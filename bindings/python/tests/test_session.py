@@ -1,0 +1,300 @@
+"""Sessions, scalar calls and errors."""
+
+import inspect
+import math
+import threading
+import time
+
+import pytest
+
+import kal
+
+
+def test_a_text_is_run_up_to_its_first_mistake(session):
+    assert session.eval("def square(x) x * x") is None
+    assert session.eval("square(3); square(4)") == 16.0
+    with pytest.raises(kal.SourceError) as caught:
+        session.eval("var side = 7\nside + nothing + 1")
+    assert session["side"] == 7.0
+    assert (caught.value.code, caught.value.line, caught.value.column) == ("E0201", 2, 8)
+    assert "side + nothing + 1" in caught.value.report
+    assert caught.value.source == "<eval>"
+    assert caught.value.__notes__ == [caught.value.report.rstrip("\n")]
+
+
+def test_functions_follow_their_names(session):
+    session.eval("def area(w h) w * h / 2")
+    area = session["area"]
+    assert area(3, 4) == 6.0
+    pinned = area.ufunc
+    session.eval("def area(w h) w * h")
+    assert area(3, 4) == 12.0
+    assert pinned(3.0, 4.0) == 6.0
+    session.eval("def area(a) a")
+    assert area.parameters == ("a",)
+    assert area(3) == 3.0
+    with pytest.raises(TypeError, match="`area` takes 1 argument, `a`, not 2"):
+        area(3, 4)
+
+
+def test_what_is_compiled_is_kept(session):
+    import numpy as np
+
+    session.eval("def f(x) x * 2")
+    assert session["f"] is session["f"]
+    assert session.formula("f(x)") is session.formula("f(x)", ["x"])
+    column = np.ones(10)
+    session["f"](column), kal.evaluate("f(column)", session=session)
+    began = time.process_time()
+    for _ in range(200):
+        session["f"](column)
+        kal.evaluate("f(column)", session=session)
+    assert time.process_time() - began < 0.2
+
+
+def test_numbers_of_python_are_arguments(session):
+    session.eval("def f(x y) x - y")
+    f = session["f"]
+    assert [f(3, 1), f(True, 0.5), f(x=3, y=1), f(3, y=1)] == [2.0, 0.5, 2.0, 2.0]
+    assert type(f(3, 1)) is float
+    with pytest.raises(TypeError):
+        f("3", 1)
+    with pytest.raises(OverflowError):
+        f(10**400, 1)
+    with pytest.raises(TypeError, match="`y` is missing"):
+        session.eval("def g(x y z) x")
+        session["g"](1, z=2)
+    with pytest.raises(TypeError, match="`x` is given twice"):
+        f(1, x=2)
+
+
+def test_functions_with_any_number_of_parameters(session):
+    for count in range(13):
+        names = [f"p{index}" for index in range(count)]
+        body = " + ".join(f"{name} * {index + 1}" for index, name in enumerate(names)) or "7"
+        session.eval(f"def f{count}({' '.join(names)}) {body}")
+        expected = sum((index + 1) ** 2 for index in range(count)) if count else 7
+        assert session[f"f{count}"](*range(1, count + 1)) == expected
+
+
+def test_library_functions_are_functions(session):
+    assert session["sin"](1.0) == pytest.approx(math.sin(1.0), abs=1e-15)
+    assert session["atan2"].parameters
+    assert "sin" in session and "nothing" not in session
+
+
+def test_variables(session):
+    session["rate"] = 0.07
+    session.eval("def gross(net) net * (1 + rate)")
+    gross = session["gross"]
+    assert gross(100) == pytest.approx(107)
+    session["rate"] = 0.19
+    assert gross(100) == pytest.approx(119)
+    assert session.variables == {"rate": 0.19}
+    session.eval("var count = 0; def next() count = count + 1")
+    next_ = session["next"]
+    assert [next_(), next_(), next_()] == [1.0, 2.0, 3.0]
+    assert session["count"] == 3.0
+    assert not next_.is_pure
+
+
+def test_what_has_no_meaning_is_a_key_error(session):
+    with pytest.raises(KeyError) as caught:
+        session["nothing"]
+    assert str(caught.value) == "no function `nothing` is defined"
+    assert isinstance(caught.value, kal.Error)
+
+
+def test_reprs(session):
+    assert repr(session) == "<kal.Session: empty>"
+    session.eval("def area(w h) w * h; var x = 2.5")
+    assert repr(session) == "<kal.Session: area(w h), x = 2.5>"
+    assert repr(session["area"]) == "<kal.Function area(w, h)>"
+    assert repr(kal.formula("a * b")) == "<kal.Function (a, b): a * b>"
+
+
+def test_what_functions_tell_of_themselves(session):
+    session.eval("## Half of what is given.\ndef half(x) x / 2\ndef quarter(x) half(half(x))")
+    quarter = session["quarter"]
+    assert session["half"].doc.strip() == "Half of what is given."
+    assert quarter.source.splitlines()[-1] == "def quarter(x) half(half(x))"
+    assert "def half(x) x / 2" in quarter.source
+    assert str(inspect.signature(quarter)) == "(x)"
+    assert (quarter.name, quarter.__name__, quarter.is_pure, quarter.is_wide) == ("quarter", "quarter", True, True)
+    assert session.functions == ["half", "quarter"]
+    assert "half" in session.source
+    assert "ret" in session.listing("half", "asm")
+    with pytest.raises(ValueError, match="no stage"):
+        session.listing("half", "nothing")
+    other = kal.Session()
+    other.eval(quarter.source)
+    assert other["quarter"].id == quarter.id
+
+
+def test_explain_says_what_keeps_rows_apart(session):
+    session.eval("def fib(n) if n < 2 then n else fib(n-1) + fib(n-2)")
+    remarks = session["fib"].explain()
+    assert remarks[0] == "row by row"
+    assert "`fib` is called while it runs" in remarks[1]
+
+
+def test_what_is_printed_goes_to_python(session, capsys):
+    session.eval("printd(42); putchard(65); putchard(10)")
+    assert capsys.readouterr().out == "42\nA\n"
+    session.eval("def show(x) printd(x)")
+    session["show"](7)
+    assert capsys.readouterr().out == "7\n"
+
+
+def test_the_time_is_limited():
+    session = kal.Session(timeout=0.2)
+    session.eval("def forever(x) for i = 0, 1 in i")
+    for call in (lambda: session.eval("forever(1)"), lambda: session["forever"](1)):
+        began = time.perf_counter()
+        with pytest.raises(kal.Timeout) as caught:
+            call()
+        assert 0.15 < time.perf_counter() - began < 2
+        assert isinstance(caught.value, TimeoutError)
+    assert session.eval("1 + 1") == 2.0
+    with pytest.raises(ValueError):
+        kal.Session(timeout=-1)
+
+
+def test_fuel_stops_at_the_same_point():
+    session = kal.Session(fuel=1000)
+    session.eval("var n = 0")
+    with pytest.raises(kal.RunError):
+        session.eval("for i = 0, 1 in n = n + 1")
+    first = session["n"]
+    session["n"] = 0
+    with pytest.raises(kal.RunError):
+        session.eval("for i = 0, 1 in n = n + 1")
+    assert session["n"] == first > 0
+
+
+def test_interpreted_sessions_give_the_same():
+    session = kal.Session(interpret=True)
+    session.eval("def f(x) exp(x) + 1")
+    assert session["f"](0.5) == kal.formula("exp(x) + 1")(0.5)
+
+
+def test_files_find_modules_beside_them(session, tmp_path):
+    (tmp_path / "prices.kal").write_text("def gross(net) net * 1.19")
+    (tmp_path / "main.kal").write_text("import prices\ndef paid(net) prices.gross(net) * 2\npaid(100)")
+    assert session.load(tmp_path / "main.kal") == pytest.approx(238)
+    with pytest.raises(FileNotFoundError):
+        session.load(tmp_path / "nothing.kal")
+    beside = kal.Session(library=[tmp_path])
+    assert beside.eval("import prices\nprices.gross(100)") == pytest.approx(119)
+
+
+def test_python_functions_are_called(session):
+    @session.define
+    def clamp(x):
+        return min(max(x, 0), 1)
+
+    assert clamp(7) == 1
+    assert session.eval("clamp(7) + clamp(0.25)") == 1.25
+    session["twice"] = lambda x: 2 * x
+    assert session["twice"](4) == 8.0
+    session.define("most", max, arity=3)
+    assert session.eval("most(1, 5, 3)") == 5.0
+    with pytest.raises(ValueError, match="say `arity=`"):
+        session.define("most", max)
+    with pytest.raises(ValueError, match="not a name"):
+        session.define("1x", abs, arity=1)
+
+
+def test_what_a_python_function_raises_is_the_cause(session):
+    @session.define
+    def bad(x):
+        raise ValueError("no")
+
+    for call in (lambda: session.eval("bad(1)"), lambda: session["bad"](1)):
+        with pytest.raises(kal.RunError) as caught:
+            call()
+        assert isinstance(caught.value.__cause__, ValueError)
+    with pytest.raises(SystemExit):
+        session.define("leave", lambda x: exec("raise SystemExit"), arity=1)
+        session.eval("leave(1)")
+    assert session.eval("2 + 2") == 4.0
+
+
+def test_a_python_function_runs_on_the_thread_of_its_caller(session):
+    threads = []
+    session.define("note", lambda: threads.append(threading.get_ident()) or 1.0, arity=0)
+    session.eval("note()")
+    other = threading.Thread(target=lambda: session.eval("note()"))
+    other.start()
+    other.join()
+    assert threads == [threading.get_ident(), other.ident]
+
+
+def test_a_python_function_cannot_use_the_session_that_calls_it(session):
+    session.define("again", lambda: session.eval("1"), arity=0)
+    with pytest.raises(kal.RunError) as caught:
+        session.eval("again()")
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    other = kal.Session()
+    session.define("elsewhere", lambda: other.eval("20 + 1"), arity=0)
+    assert session.eval("2 * elsewhere()") == 42.0
+
+
+def test_another_thread_can_interrupt(session):
+    timer = threading.Timer(0.2, session.interrupt)
+    timer.start()
+    with pytest.raises(kal.Stopped):
+        session.eval("for i = 0, 1 in i")
+    timer.join()
+    assert session.eval("1 + 1") == 2.0
+
+
+def test_ctrl_c_is_heard_in_calls(session, interrupted):
+    session.eval("def forever(x) for i = 0, x in i; var n = 0; def count(x) for i = 0, x in n = n + 1")
+    for call in (
+        lambda: session.eval("for i = 0, 1 in i"),
+        lambda: session["forever"](1),
+        lambda: session["count"](1),
+    ):
+        assert interrupted(call) <= 0.2
+        assert session.eval("1 + 1") == 2.0
+    assert session["n"] > 0
+
+
+def test_reset_forgets(session):
+    session.eval("def f(x) x; var y = 1")
+    f = session["f"]
+    session.reset()
+    assert (session.functions, session.variables) == ([], {})
+    with pytest.raises(kal.UndefinedError):
+        f(1)
+    assert repr(f) == "<kal.Function f, not defined now>"
+
+
+def test_eight_threads_call_while_one_redefines(session):
+    import numpy as np
+
+    session.eval("def f(x) x + 0 * 1")
+    f = session["f"]
+    column = np.zeros(5000)
+    done = threading.Event()
+    wrong = []
+
+    def call():
+        while not done.is_set():
+            value = f(0.0)
+            rows = f(column)
+            # One call never mixes two definitions.
+            if value != int(value) or (rows != rows[0]).any() or rows[0] != int(rows[0]):
+                wrong.append((value, rows))
+
+    threads = [threading.Thread(target=call) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for version in range(1, 200):
+        session.eval(f"def f(x) x + {version} * 1")
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert f(0.0) == 199.0
