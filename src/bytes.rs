@@ -4,9 +4,37 @@
 //! it cannot read, and never trusts the bytes about how much memory something
 //! needs.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Bytes that are read in parts, when they are needed.
+pub trait Parts: Send + Sync {
+    /// Returns how many there are.
+    fn len(&self) -> usize;
+
+    /// Returns those in a range; `None` if they are not all there.
+    fn part(&self, range: Range<usize>) -> Option<Cow<'_, [u8]>>;
+
+    /// Returns all of them; `None` if they are not all there.
+    fn all(&self) -> Option<Vec<u8>> {
+        self.part(0..self.len()).map(Cow::into_owned)
+    }
+}
+
+/// Bytes that are read in parts, and that others keep as well.
+pub type SharedParts = Arc<dyn Parts>;
+
+impl Parts for Vec<u8> {
+    fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+
+    fn part(&self, range: Range<usize>) -> Option<Cow<'_, [u8]>> {
+        self.get(range).map(Cow::Borrowed)
+    }
+}
 
 /// Bytes that others keep as well.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;

@@ -29,7 +29,7 @@ mod options;
 mod session;
 mod trust;
 
-use crate::bytes::SharedBytes;
+use crate::bytes::SharedParts;
 use crate::source::Source;
 pub use event::CacheEvent;
 pub use explanation::Explanation;
@@ -43,9 +43,9 @@ pub use options::CacheOptions;
 /// The items that an earlier run has checked of a file.
 pub enum CheckedText {
     /// Those of its text.
-    Same(SharedBytes),
+    Same(SharedParts),
     /// Those of a program's earlier text.
-    Earlier(SharedBytes),
+    Earlier(SharedParts),
 }
 
 /// Returns the items of a text that was read as a program, or as the module of that name,

@@ -8,7 +8,8 @@
 //!
 //! Numbers are little-endian. A hash is BLAKE3 of a section; the MAC is BLAKE3 with
 //! the user's key of everything before it and of the table of sections, and so of
-//! all. What is read is copied first, so what was checked is what is used.
+//! all. What is read is copied first, so what was checked is what is used: a text that is
+//! large stays in the file, and each piece of it is checked again when it is read.
 //!
 //! | section | contents |
 //! |---|---|
@@ -19,8 +20,8 @@
 //! | symbols | offset 4, length 4 |
 //! | names | UTF-8 |
 //! | links | which bodies are the code of which definitions of the text: see [`links`] |
-//! | text | the checked items of the text, unless another pack has them |
 //! | origins | what each body was made of, for people; its hash is checked when it is read |
+//! | text | the checked items of the text, unless another pack has them; its hash is that of the hashes of each 16 KiB |
 
 pub mod links;
 pub mod origin;
@@ -28,26 +29,33 @@ pub mod portable;
 pub mod store;
 #[cfg(any(test, fuzzing))]
 mod testing;
+mod text;
 mod writing;
 
-use crate::bytes::{Damage, Reader, SharedBytes, StoredBytes};
+use crate::bytes::{Damage, Parts, Reader, SharedParts, StoredBytes};
 use crate::fingerprint::Fingerprint;
 use origin::CodeOrigin;
 use portable::{Field, FieldKind, PortableCode};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 pub use store::{CodeStore, StoreCounts};
 #[cfg(fuzzing)]
 pub use testing::damaged_packs;
+use text::FileText;
+pub use text::ReadAt;
 pub use writing::write;
 
 const MAGIC: &[u8; 8] = b"KALPACK\n";
 
 /// The number of this format.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// The bytes before the MAC.
 const HEAD: usize = 80;
+
+/// The bytes before the first section.
+const TABLES: usize = HEAD + 32 + SECTIONS.len() * SECTION;
 
 /// The bytes of an entry in the table of sections.
 const SECTION: usize = 56;
@@ -67,8 +75,8 @@ enum SectionKind {
     Symbols,
     Names,
     Links,
-    Text,
     Origins,
+    Text,
 }
 
 const SECTIONS: [SectionKind; 9] = [
@@ -79,8 +87,8 @@ const SECTIONS: [SectionKind; 9] = [
     SectionKind::Symbols,
     SectionKind::Names,
     SectionKind::Links,
-    SectionKind::Text,
     SectionKind::Origins,
+    SectionKind::Text,
 ];
 
 /// A secret of the user, with which packs are authenticated.
@@ -90,6 +98,8 @@ pub type SecretKey = [u8; 32];
 pub struct Pack {
     bytes: StoredBytes,
     sections: [Range<usize>; SECTIONS.len()],
+    /// The text, if that is not among the bytes.
+    text_in_file: Option<FileText>,
     /// The hash that the section of origins has, if it is whole.
     origins: blake3::Hash,
     is_trusted: bool,
@@ -113,67 +123,50 @@ impl Pack {
     /// # Errors
     /// What is wrong with it.
     pub fn open(bytes: impl Into<StoredBytes>, target: Fingerprint, key: &SecretKey) -> Result<Self, Damage> {
-        Self::read(bytes.into(), target, Some(key))
+        let bytes = bytes.into();
+        let head = PackHead::read(bytes.get(), target)?;
+        head.authenticate(key)?;
+        head.pack(bytes, None)
     }
 
-    /// Reads a pack that this build has made for this target, with any key: its checked
-    /// items, which are validated when they are decoded, without its code.
+    /// Reads a pack in a file of that size that this build has made for this target: with
+    /// its code if it was made with this key, or else, if that `is_enough`, only its
+    /// checked items, which are validated when they are decoded.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn open_without_code(bytes: Vec<u8>, target: Fingerprint) -> Result<Self, Damage> {
-        let mut pack = Self { is_trusted: false, ..Self::read(bytes.into(), target, None)? };
-        for kind in SECTIONS.into_iter().filter(|kind| *kind != SectionKind::Text) {
-            pack.sections[kind as usize - 1] = 0..0;
+    pub fn open_file(
+        read: ReadAt,
+        size: u64,
+        target: Fingerprint,
+        key: Option<&SecretKey>,
+        is_enough: bool,
+    ) -> Result<Self, Damage> {
+        let missing = Damage { what: "unexpected end", at: 0 };
+        let mut first = [0; TABLES];
+        read(&mut first, 0).ok_or(missing)?;
+        let head = PackHead::read(&first, target)?;
+        let signed =
+            key.map_or(Err(Damage { what: "there is no key", at: HEAD }), |key| head.authenticate(key));
+        if let (Err(damage), false) = (signed, is_enough) {
+            return Err(damage);
         }
-        Ok(pack)
-    }
-
-    fn read(stored: StoredBytes, target: Fingerprint, key: Option<&SecretKey>) -> Result<Self, Damage> {
-        let bytes = stored.get();
-        let mut reader = Reader::new(bytes);
-        let is_pack = reader.bytes(8)? == MAGIC;
-        reader.expect(is_pack, "not a pack")?;
-        let format = reader.word()?;
-        reader.expect(format == FORMAT, "another format")?;
-        let count = reader.word()? as usize;
-        reader.expect(count == SECTIONS.len(), "another number of sections")?;
-        let build = reader.bytes(32)?;
-        reader.expect(build == Fingerprint::BUILD.as_bytes(), "made by another build")?;
-        let made_for = reader.bytes(32)?;
-        reader.expect(made_for == target.as_bytes(), "made for another processor")?;
-        let mac: [u8; 32] = reader.bytes(32)?.try_into().unwrap_or_default();
-        let table = reader.bytes(SECTIONS.len() * SECTION)?;
-        // Compares in constant time.
-        let is_by = |key| blake3::Hash::from(mac) == authenticate(key, &bytes[..HEAD], table);
-        let is_ours = key.is_none_or(is_by);
-        reader.expect(is_ours, "made with another key, or damaged")?;
-        let mut entries = Reader::new(table);
-        let mut sections = [const { 0..0 }; SECTIONS.len()];
-        let mut origins = mac.into();
-        for (kind, section) in SECTIONS.iter().zip(&mut sections) {
-            let found = entries.word()?;
-            reader.expect(found == *kind as u32 && entries.word()? == 0, "sections out of order")?;
-            let (start, length) = (entries.long()?, entries.long()?);
-            let hash: [u8; 32] = entries.bytes(32)?.try_into().unwrap_or_default();
-            let range = usize::try_from(start).ok().zip(usize::try_from(length).ok());
-            let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
-            let contents = range.and_then(|range| Some((range.clone(), bytes.get(range)?)));
-            let (range, contents) = contents.ok_or(reader.damage("a section beyond the end"))?;
-            if *kind == SectionKind::Origins {
-                origins = hash.into();
-            } else {
-                reader.expect(blake3::hash(contents) == blake3::Hash::from(hash), "a damaged section")?;
+        let SectionEntry { start, bytes, hash } = head.sections[SectionKind::Text as usize - 1];
+        let is_apart = text::is_large(bytes);
+        let in_memory = if is_apart { start } else { size };
+        let in_memory = usize::try_from(in_memory).ok().filter(|_| in_memory <= size).ok_or(missing)?;
+        let mut contents = vec![0; in_memory];
+        read(&mut contents, 0).ok_or(missing)?;
+        if contents.get(..TABLES) != Some(&first[..]) {
+            return Err(Damage { what: "it changed while it was read", at: 0 });
+        }
+        let text = if is_apart { Some(FileText::check(read, start, bytes, hash)?) } else { None };
+        let mut pack = head.pack(contents.into(), text)?;
+        if signed.is_err() {
+            pack.is_trusted = false;
+            for kind in SECTIONS.into_iter().filter(|kind| *kind != SectionKind::Text) {
+                pack.sections[kind as usize - 1] = 0..0;
             }
-            *section = range;
-        }
-        let pack = Self { bytes: stored, sections, origins, is_trusted: true };
-        let whole = |kind, record: usize| pack.section(kind).len().is_multiple_of(record);
-        let is_whole = whole(SectionKind::Index, ENTRY)
-            && whole(SectionKind::Fields, FIELD)
-            && whole(SectionKind::Symbols, SYMBOL);
-        if !is_whole || std::str::from_utf8(pack.section(SectionKind::Names)).is_err() {
-            return Err(Damage { what: "a malformed section", at: 0 });
         }
         Ok(pack)
     }
@@ -190,7 +183,7 @@ impl Pack {
 
     /// Returns its size in bytes.
     pub fn size(&self) -> usize {
-        self.bytes.get().len()
+        self.bytes.get().len() + self.text_in_file.as_ref().map_or(0, Parts::len)
     }
 
     /// Returns the code of that identity.
@@ -215,9 +208,9 @@ impl Pack {
     }
 
     /// Returns the checked items of the text; `None` if another pack has them.
-    pub fn text(self: &Arc<Self>) -> Option<SharedBytes> {
-        let is_there = !self.section(SectionKind::Text).is_empty();
-        is_there.then(|| Arc::new(PackedText(self.clone())) as SharedBytes)
+    pub fn text(self: &Arc<Self>) -> Option<SharedParts> {
+        let is_there = self.text_in_file.is_some() || !self.section(SectionKind::Text).is_empty();
+        is_there.then(|| Arc::new(PackedText(self.clone())) as SharedParts)
     }
 
     /// Returns all bodies with their identities.
@@ -279,12 +272,113 @@ impl Pack {
     }
 }
 
-/// The text in a pack.
+/// The text of a pack.
 struct PackedText(Arc<Pack>);
 
-impl AsRef<[u8]> for PackedText {
-    fn as_ref(&self) -> &[u8] {
-        self.0.section(SectionKind::Text)
+impl Parts for PackedText {
+    fn len(&self) -> usize {
+        match &self.0.text_in_file {
+            Some(text) => text.len(),
+            None => self.0.section(SectionKind::Text).len(),
+        }
+    }
+
+    fn part(&self, range: Range<usize>) -> Option<Cow<'_, [u8]>> {
+        match &self.0.text_in_file {
+            Some(text) => text.part(range),
+            None => self.0.section(SectionKind::Text).get(range).map(Cow::Borrowed),
+        }
+    }
+}
+
+/// What the table of sections says of one.
+#[derive(Clone, Copy)]
+struct SectionEntry {
+    start: u64,
+    bytes: u64,
+    hash: blake3::Hash,
+}
+
+/// What comes before the sections of a pack.
+struct PackHead {
+    /// All of it.
+    bytes: [u8; TABLES],
+    mac: blake3::Hash,
+    sections: [SectionEntry; SECTIONS.len()],
+}
+
+impl PackHead {
+    /// Reads the head of a pack that this build has made for this target.
+    fn read(bytes: &[u8], target: Fingerprint) -> Result<Self, Damage> {
+        let mut reader = Reader::new(bytes);
+        let is_pack = reader.bytes(8)? == MAGIC;
+        reader.expect(is_pack, "not a pack")?;
+        let format = reader.word()?;
+        reader.expect(format == FORMAT, "another format")?;
+        let count = reader.word()? as usize;
+        reader.expect(count == SECTIONS.len(), "another number of sections")?;
+        let build = reader.bytes(32)?;
+        reader.expect(build == Fingerprint::BUILD.as_bytes(), "made by another build")?;
+        let made_for = reader.bytes(32)?;
+        reader.expect(made_for == target.as_bytes(), "made for another processor")?;
+        let mut hash = [0; 32];
+        hash.copy_from_slice(reader.bytes(32)?);
+        let mac = hash.into();
+        let empty = SectionEntry { start: 0, bytes: 0, hash: mac };
+        let mut sections = [empty; SECTIONS.len()];
+        for (kind, section) in SECTIONS.iter().zip(&mut sections) {
+            let found = reader.word()?;
+            let is_next = found == *kind as u32 && reader.word()? == 0;
+            reader.expect(is_next, "sections out of order")?;
+            (section.start, section.bytes) = (reader.long()?, reader.long()?);
+            hash.copy_from_slice(reader.bytes(32)?);
+            section.hash = hash.into();
+        }
+        let bytes = bytes[..TABLES].try_into().map_err(|_| reader.damage("unexpected end"))?;
+        Ok(Self { bytes, mac, sections })
+    }
+
+    /// Checks that it was made with a key.
+    fn authenticate(&self, key: &SecretKey) -> Result<(), Damage> {
+        let (head, rest) = self.bytes.split_at(HEAD);
+        // Compares in constant time.
+        let is_ours = self.mac == authenticate(key, head, &rest[32..]);
+        if is_ours { Ok(()) } else { Err(Damage { what: "made with another key, or damaged", at: HEAD }) }
+    }
+
+    /// Returns the pack, whose text may be apart.
+    fn pack(self, stored: StoredBytes, text: Option<FileText>) -> Result<Pack, Damage> {
+        let bytes = stored.get();
+        let damage = |what| Damage { what, at: TABLES };
+        let mut sections = [const { 0..0 }; SECTIONS.len()];
+        for ((kind, entry), section) in SECTIONS.iter().zip(&self.sections).zip(&mut sections) {
+            if *kind == SectionKind::Text && text.is_some() {
+                continue;
+            }
+            let range = usize::try_from(entry.start).ok().zip(usize::try_from(entry.bytes).ok());
+            let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
+            let contents = range.and_then(|range| Some((range.clone(), bytes.get(range)?)));
+            let (range, contents) = contents.ok_or(damage("a section beyond the end"))?;
+            let is_whole = match kind {
+                SectionKind::Origins => true,
+                SectionKind::Text => text::hash(contents) == entry.hash,
+                _ => blake3::hash(contents) == entry.hash,
+            };
+            if !is_whole {
+                return Err(damage("a damaged section"));
+            }
+            *section = range;
+        }
+        let origins = self.sections[SectionKind::Origins as usize - 1].hash;
+        let pack = Pack { bytes: stored, sections, text_in_file: text, origins, is_trusted: true };
+        let whole = |kind, record: usize| pack.section(kind).len().is_multiple_of(record);
+        let is_whole = whole(SectionKind::Index, ENTRY)
+            && whole(SectionKind::Fields, FIELD)
+            && whole(SectionKind::Symbols, SYMBOL);
+        if !is_whole || std::str::from_utf8(pack.section(SectionKind::Names)).is_err() {
+            return Err(damage("a malformed section"));
+        }
+        Ok(pack)
     }
 }
 
@@ -399,6 +493,40 @@ mod tests {
         let error = |target, key: u8| Pack::open(bytes.clone(), identity(target), &[key; 32]).err();
         assert_eq!(error(98, 7).map(|error| error.what), Some("made for another processor"));
         assert_eq!(error(99, 8).map(|error| error.what), Some("made with another key, or damaged"));
+    }
+
+    /// A large text stays in the file, and is checked as the rest is.
+    #[test]
+    fn packs_are_read_from_files_as_from_memory() {
+        let text: Vec<u8> = (0..300_000_u32).map(|at| (at / 3) as u8).collect();
+        let no_code = std::iter::empty::<(Fingerprint, &PortableCode, &CodeOrigin)>();
+        for (bytes, text) in
+            [(pack(), &b"a text"[..]), (write(no_code, &text, None, b"{}", identity(99), &KEY), &text)]
+        {
+            let open = |bytes: &[u8], key, is_enough| {
+                let (size, bytes) = (bytes.len() as u64, bytes.to_vec());
+                let read = move |buffer: &mut [u8], at: u64| {
+                    let at = usize::try_from(at).ok()?;
+                    buffer.copy_from_slice(bytes.get(at..at.checked_add(buffer.len())?)?);
+                    Some(())
+                };
+                Pack::open_file(Box::new(read), size, identity(99), key, is_enough).map(Arc::new)
+            };
+            let pack = open(&bytes, Some(&KEY), false).expect("it is whole");
+            assert_eq!(pack.text().and_then(|text| text.all()).as_deref(), Some(text));
+            assert_eq!((pack.text_in_file.is_some(), pack.size()), (text.len() > 1000, bytes.len()));
+            assert!(open(&bytes, Some(&[8; 32]), false).is_err());
+            let without_code = open(&bytes, Some(&[8; 32]), true).expect("its items will do");
+            assert_eq!((without_code.is_trusted(), without_code.len()), (false, 0));
+            assert_eq!(without_code.text().and_then(|text| text.all()).as_deref(), Some(text));
+            let origins = pack.sections[SectionKind::Origins as usize - 1].clone();
+            for at in (0..bytes.len()).step_by(if bytes.len() > 100_000 { 997 } else { 1 }) {
+                let mut changed = bytes.clone();
+                changed[at] ^= 1 << (at % 8);
+                assert_eq!(open(&changed, Some(&KEY), false).is_ok(), origins.contains(&at), "byte {at}");
+                assert!(open(&bytes[..at], Some(&KEY), false).is_err(), "{at} bytes");
+            }
+        }
     }
 
     /// A pack whose hashes and MAC are right, but not its contents, is no danger.

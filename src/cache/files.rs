@@ -3,7 +3,7 @@
 use super::folder::{ABANDONED, ENDING, ENDING_WITHOUT_CODE, UNFINISHED, of_this_target, shortened};
 use super::image_text::{ImageText, identity};
 use super::{CacheEvent, CacheOptions, CheckedText, CheckedTexts, trust};
-use crate::bytes::{Damage, SharedBytes};
+use crate::bytes::{Damage, SharedParts};
 use crate::codegen;
 use crate::fingerprint::Fingerprint;
 use crate::pack::links::CodeLinks;
@@ -17,6 +17,7 @@ use std::cmp::Reverse;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,9 +50,9 @@ pub type FindLinks<'a> =
 /// The checked items of a text.
 pub enum StoredForm {
     /// They have just been read.
-    New(SharedBytes),
+    New(SharedParts),
     /// An earlier run has read them.
-    Old(SharedBytes),
+    Old(SharedParts),
     /// An earlier run has read most of them, in an earlier text.
     Edited,
 }
@@ -99,7 +100,7 @@ pub(super) struct CachedSource {
 struct EarlierText {
     /// What the names of its packs begin with.
     text: String,
-    items: SharedBytes,
+    items: SharedParts,
     packs: Vec<Arc<Pack>>,
 }
 
@@ -127,7 +128,7 @@ impl CachedSource {
     }
 
     /// Returns the items of the text that its packs have.
-    pub(super) fn checked_text(&self) -> Option<SharedBytes> {
+    pub(super) fn checked_text(&self) -> Option<SharedParts> {
         checked_text(&self.packs).or_else(|| checked_text(&self.shipped))
     }
 }
@@ -257,7 +258,7 @@ impl Cache {
     }
 
     /// Returns the items of a text whose packs have been read.
-    fn opened(&self, source: &Source, module: Option<&str>) -> Option<SharedBytes> {
+    fn opened(&self, source: &Source, module: Option<&str>) -> Option<SharedParts> {
         let is_same = |known: &&CachedSource| {
             known.module.as_deref() == module
                 && known.source.name() == source.name()
@@ -332,16 +333,13 @@ impl Cache {
     /// another key.
     fn open_pack(&self, path: &Path, is_shipped: bool) -> Result<Pack, CacheEvent> {
         let file = || path.to_owned();
-        let bytes = trust::read(path).map_err(|reason| CacheEvent::Untrusted { file: file(), reason })?;
+        let opened = trust::open(path);
+        let (pack, size) = opened.map_err(|reason| CacheEvent::Untrusted { file: file(), reason })?;
         let damaged = |damage: Damage| CacheEvent::Damaged { file: file(), reason: damage.to_string() };
-        let opened = match &self.key() {
-            Some(key) if is_shipped => match Pack::open(bytes.clone(), self.target, key) {
-                Err(_) => Pack::open_without_code(bytes, self.target),
-                opened => opened,
-            },
-            Some(key) => Pack::open(bytes, self.target, key),
-            None => Pack::open_without_code(bytes, self.target),
-        };
+        let key = self.key();
+        let read = move |buffer: &mut [u8], at| pack.read_exact_at(buffer, at).ok();
+        let is_enough = is_shipped || key.is_none();
+        let opened = Pack::open_file(Box::new(read), size, self.target, key.as_ref(), is_enough);
         opened.map_err(damaged)
     }
 
@@ -400,7 +398,10 @@ impl Cache {
             let kept = self.store.take(source.source.name()).unwrap_or_default();
             let mut text = text(&source.source, source.module.as_deref()).unwrap_or_default();
             // A text may be read several times.
-            if source.checked_text().is_some_and(|known| (*known).as_ref() == text) {
+            if source
+                .checked_text()
+                .is_some_and(|known| known.len() == text.len() && known.all().as_deref() == Some(&text))
+            {
                 text.clear();
             }
             if kept.made.is_empty() && text.is_empty() {
@@ -419,8 +420,7 @@ impl Cache {
             }
             if merges {
                 if text.is_empty() {
-                    text =
-                        checked_text(&source.packs).map_or_else(Vec::new, |text| (*text).as_ref().to_vec());
+                    text = checked_text(&source.packs).and_then(|text| text.all()).unwrap_or_default();
                 }
                 let bytes: usize = source.packs.iter().map(|own| own.pack.size()).sum();
                 let is_kept = |own: &&OwnPack| bytes <= MOST_MERGED && own.pack.has_origins();
@@ -575,7 +575,7 @@ pub(super) fn meta(pack: &Pack) -> serde_json::Value {
 }
 
 /// Returns the items of the text that packs are of.
-fn checked_text(packs: &[OwnPack]) -> Option<SharedBytes> {
+fn checked_text(packs: &[OwnPack]) -> Option<SharedParts> {
     let with_text = packs.iter().filter_map(|own| Some((own.number, own.pack.text()?)));
     with_text.max_by_key(|(number, _)| *number).map(|(_, text)| text)
 }

@@ -46,7 +46,7 @@ impl Cache {
             if !with_code {
                 bodies.clear();
             }
-            let known = || source.checked_text().map(|text| (*text).as_ref().to_vec());
+            let known = || source.checked_text().and_then(|text| text.all());
             let text = text(&source.source, Some(module)).or_else(known).unwrap_or_default();
             // It was refused.
             if text.is_empty() {

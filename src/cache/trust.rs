@@ -1,7 +1,6 @@
 //! Which files are trusted: those that only this user and root can have written.
 
 use crate::pack::SecretKey;
-use crate::process;
 use rustix::fs::{Mode, OFlags};
 use std::fs::{self, DirBuilder, File, Metadata};
 use std::io::{self, Read, Write};
@@ -42,29 +41,27 @@ pub(super) fn folders(root: &Path, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads a file.
+/// Opens a file, and returns it with its size in bytes.
 ///
 /// # Errors
 /// Why it cannot be read, or why others could have changed it.
-pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
-    read_own(path, changeable)
+pub(super) fn open(path: &Path) -> Result<(File, u64), String> {
+    open_own(path, changeable)
 }
 
-fn read_own(path: &Path, check: impl FnOnce(&Metadata) -> Result<(), String>) -> Result<Vec<u8>, String> {
+fn open_own(path: &Path, check: impl FnOnce(&Metadata) -> Result<(), String>) -> Result<(File, u64), String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let opened = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
         rustix::io::Errno::LOOP => "it is a link".to_owned(),
         error => error.to_string(),
     })?;
-    let mut file = File::from(opened);
+    let file = File::from(opened);
     let data = file.metadata().map_err(|error| error.to_string())?;
     if !data.is_file() {
         return Err("it is no file".into());
     }
     check(&data)?;
-    let mut bytes = process::room(usize::try_from(data.len()).unwrap_or(0));
-    file.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    Ok(bytes)
+    Ok((file, data.len()))
 }
 
 /// Returns the user's secret; `None` if there is none that only the user can read.
@@ -74,7 +71,9 @@ pub(super) fn key(path: &Path) -> Option<SecretKey> {
         let is_open = data.mode() & OPEN_TO_OTHERS != 0;
         if is_open { Err("others may read it".to_owned()) } else { Ok(()) }
     };
-    read_own(path, only_ours).ok()?.try_into().ok()
+    let (mut file, mut bytes) = (open_own(path, only_ours).ok()?.0, Vec::new());
+    file.read_to_end(&mut bytes).ok()?;
+    bytes.try_into().ok()
 }
 
 /// Returns the user's secret, after making one if there is none.

@@ -2,7 +2,7 @@
 //! changed is parsed.
 
 use super::Context;
-use crate::bytes::SharedBytes;
+use crate::bytes::SharedParts;
 use crate::diagnostic::suggest::Budget;
 use crate::host::HostFunctions;
 use crate::module::{Imports, MemberKind, NameMistake};
@@ -32,7 +32,7 @@ struct OpeningEnvironment<'a> {
 impl Context {
     /// Returns what comes before the opening of an earlier text, if a text begins with the same
     /// items.
-    pub(super) fn before_opening(&mut self, earlier: SharedBytes, source: &Source) -> Option<StoredText> {
+    pub(super) fn before_opening(&mut self, earlier: SharedParts, source: &Source) -> Option<StoredText> {
         let engine = self.engine.clone();
         let earlier = EditedText::new(earlier, source, engine.stored_environment()?)?;
         let text = earlier.before_opening()?;
@@ -48,7 +48,7 @@ impl Context {
     /// comes before the opening has been run, as far as they can be taken from those of an
     /// earlier text and from definitions that are read again; `None` if it is too different
     /// from that.
-    pub(super) fn edited_text(&mut self, earlier: SharedBytes, source: &Source) -> Option<StoredText> {
+    pub(super) fn edited_text(&mut self, earlier: SharedParts, source: &Source) -> Option<StoredText> {
         let engine = self.engine.clone();
         let environment = engine.stored_environment()?;
         let mut edited = EditedText::new(earlier, source, environment)?;

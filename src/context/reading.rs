@@ -8,7 +8,7 @@ use super::limit::Limit;
 use super::opening::OpeningSearch;
 use super::refused::RefusedNames;
 use super::{Context, Each, Error, IfUnchanged, Interest};
-use crate::bytes::SharedBytes;
+use crate::bytes::SharedParts;
 use crate::cache::CheckedText;
 use crate::config::Mode;
 use crate::debugger::Debugger;
@@ -39,7 +39,7 @@ struct Progress {
     kept: Option<TextWriter>,
     /// The text of an earlier run with which the text is to be compared when its opening
     /// begins. What comes before is the same.
-    earlier: Option<SharedBytes>,
+    earlier: Option<SharedParts>,
     /// The number of items.
     items: usize,
     /// The offset where the last item ended.
@@ -293,14 +293,14 @@ impl Progress {
     }
 
     /// Returns the text of an earlier run, if its opening begins here.
-    fn earlier_opening(&mut self) -> Option<SharedBytes> {
+    fn earlier_opening(&mut self) -> Option<SharedParts> {
         let text = self.cached.as_ref().filter(|_| self.earlier.is_some())?.stored()?;
         self.earlier.take_if(|_| text.opening().start == self.items)
     }
 
     /// Goes on with what an earlier run has checked of an earlier text, as far as that is the
     /// same, or parses what follows.
-    fn compare(&mut self, context: &mut Context, earlier: SharedBytes) {
+    fn compare(&mut self, context: &mut Context, earlier: SharedParts) {
         let Some(cached) = self.cached.clone() else { return };
         let read_before = context.items_read;
         match context.parsing(|context| context.edited_text(earlier, cached.source())) {

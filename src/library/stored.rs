@@ -1,6 +1,6 @@
 //! Modules that an earlier run has checked: what they offer is known without reading them.
 
-use crate::bytes::SharedBytes;
+use crate::bytes::SharedParts;
 use crate::module::{Member, MemberTable, Module, ModuleOperator, by_name, qualified};
 use crate::name::{HeldName, Name};
 use crate::sema::{CheckedItem, Import};
@@ -23,7 +23,7 @@ impl StoredModule {
     pub(super) fn new(
         name: &HeldName,
         source: &Source,
-        bytes: SharedBytes,
+        bytes: SharedParts,
         environment: &Arc<StoredEnvironment>,
     ) -> Option<Self> {
         let text = Arc::new(StoredText::new(bytes, source, environment).ok()?);

@@ -3,7 +3,7 @@
 use super::links::{CodeLink, CodeLinks};
 use super::origin::CodeOrigin;
 use super::portable::{Field, FieldKind, PortableCode};
-use super::{HEAD, Pack, SECTION, SECTIONS, SecretKey, authenticate, write};
+use super::{HEAD, Pack, SECTION, SecretKey, TABLES, authenticate, text, write};
 use crate::bytes::Writer;
 use crate::fingerprint::Fingerprint;
 use crate::tier::Tier;
@@ -51,15 +51,17 @@ pub(super) fn pack() -> Vec<u8> {
 
 /// Makes the hashes of sections, as far as they are in the bytes, and the MAC right.
 pub(super) fn sign(bytes: &mut [u8]) {
-    let (table, end) = (HEAD + 32, HEAD + 32 + SECTIONS.len() * SECTION);
+    let (table, end) = (HEAD + 32, TABLES);
     if bytes.len() < end {
         return;
     }
     for entry in (table..end).step_by(SECTION) {
         let word = |at: usize| bytes[at..at + 8].try_into().map_or(u64::MAX, u64::from_le_bytes);
         let range = usize::try_from(word(entry + 8)).ok().zip(usize::try_from(word(entry + 16)).ok());
+        let is_text = entry == end - SECTION;
+        let hash = |contents: &[u8]| if is_text { text::hash(contents) } else { blake3::hash(contents) };
         let contents =
-            range.and_then(|(start, length)| bytes.get(start..start.checked_add(length)?)).map(blake3::hash);
+            range.and_then(|(start, length)| bytes.get(start..start.checked_add(length)?)).map(hash);
         if let Some(hash) = contents {
             bytes[entry + 24..entry + SECTION].copy_from_slice(hash.as_bytes());
         }

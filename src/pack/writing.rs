@@ -3,7 +3,7 @@
 use super::links::CodeLinks;
 use super::origin::CodeOrigin;
 use super::portable::PortableCode;
-use super::{FORMAT, HEAD, MAGIC, SECTION, SECTIONS, SecretKey, authenticate};
+use super::{FORMAT, MAGIC, SECTIONS, SecretKey, SectionKind, TABLES, authenticate, text as packed_text};
 use crate::bytes::Writer;
 use crate::fingerprint::Fingerprint;
 use rustc_hash::FxHashMap;
@@ -62,15 +62,17 @@ pub fn write<'a>(
     head.bytes(Fingerprint::BUILD.as_bytes());
     head.bytes(target.as_bytes());
     let (mut table, mut contents) = (Writer::default(), Vec::new());
-    let mut offset = HEAD + 32 + SECTIONS.len() * SECTION;
+    let mut offset = TABLES;
     for (kind, section) in
-        SECTIONS.iter().zip([meta, &index, &code, &fields, &symbols, &names, &linked, text, &origins])
+        SECTIONS.iter().zip([meta, &index, &code, &fields, &symbols, &names, &linked, &origins, text])
     {
         table.word(*kind as u32);
         table.word(0);
         table.long(offset as u64);
         table.long(section.len() as u64);
-        table.bytes(blake3::hash(section).as_bytes());
+        let is_text = *kind == SectionKind::Text;
+        let hash = if is_text { packed_text::hash(section) } else { blake3::hash(section) };
+        table.bytes(hash.as_bytes());
         contents.push(section);
         offset += section.len();
     }

@@ -7,7 +7,7 @@
 //! what is taken; the rest is read as ever.
 
 use super::stored::{StoredEnvironment, StoredItem, StoredText, TextEdit, hash_of};
-use crate::bytes::{SharedBytes, Writer};
+use crate::bytes::{SharedParts, Writer};
 use crate::fingerprint::Fingerprint;
 use crate::sema::CheckedItem;
 use crate::source::Source;
@@ -25,7 +25,7 @@ pub struct EditedText {
 impl EditedText {
     /// Begins to compare a text with one that an earlier run has checked; `None` if that is
     /// damaged, or not one to compare with.
-    pub fn new(bytes: SharedBytes, source: &Source, environment: &Arc<StoredEnvironment>) -> Option<Self> {
+    pub fn new(bytes: SharedParts, source: &Source, environment: &Arc<StoredEnvironment>) -> Option<Self> {
         let mut text = StoredText::new(bytes, source, environment).ok()?;
         let is_comparable = !text.opening().is_empty() && text.hash(0).is_some();
         text.edit = Some(TextEdit::default());

@@ -23,7 +23,7 @@
 
 use super::lazy::LazyTable;
 use super::opening::{OpeningFinder, StoredOpening};
-use crate::bytes::{Damage, Reader, SharedBytes, Writer, checksum};
+use crate::bytes::{Damage, Reader, SharedParts, Writer, checksum};
 use crate::fingerprint::Fingerprint;
 use crate::name::{HeldName, Name, Names};
 use crate::sema::CheckedItem;
@@ -31,6 +31,7 @@ use crate::sema::asked::ReadingRecord;
 use crate::sema::stored::{StoredNames, StoredTables, TableIndices};
 use crate::source::Source;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -69,9 +70,11 @@ pub struct StoredEnvironment {
 
 /// A text that an earlier run has checked.
 pub struct StoredText {
-    bytes: SharedBytes,
+    bytes: SharedParts,
     source: [Source; 1],
     pub(super) items: usize,
+    /// The number of items that were stored.
+    stored: usize,
     names: StoredNameTable,
     /// Where the tables begin.
     tables: usize,
@@ -109,7 +112,7 @@ impl TextEdit {
 
 /// The names in a stored text.
 struct StoredNameTable {
-    bytes: SharedBytes,
+    bytes: SharedParts,
     environment: Arc<StoredEnvironment>,
     held: LazyTable<HeldName>,
     /// Where they begin, and where their ends are.
@@ -268,12 +271,12 @@ impl StoredText {
     /// # Errors
     /// When the tables are not there, or it was read in another environment.
     pub fn new(
-        bytes: SharedBytes,
+        bytes: SharedParts,
         source: &Source,
         environment: &Arc<StoredEnvironment>,
     ) -> Result<Self, Damage> {
-        let all = (*bytes).as_ref();
-        let mut reader = Reader::new(all);
+        let head = part(&bytes, 0..HEAD.min(bytes.len()))?;
+        let mut reader = Reader::new(&head);
         let read_in = reader.bytes(32)?;
         reader.expect(read_in == environment.identity.as_bytes(), "read where other functions are known")?;
         reader.bytes(IDENTITY.len())?;
@@ -284,18 +287,20 @@ impl StoredText {
         let sizes = [(items, ITEM), (names, ENTRY), (places, ENTRY), (hashes, HASH)];
         let sizes = sizes.map(|(count, size)| count.checked_mul(size));
         let end = sizes.into_iter().try_fold(tables, |end, size| end.checked_add(size?));
-        reader.expect(end.is_some_and(|end| end <= all.len()), "a table is missing")?;
+        reader.expect(end.is_some_and(|end| end <= bytes.len()), "a table is missing")?;
         let is_whole =
             opening.start <= opening.end && opening.end <= items && (hashes == 0 || hashes == items);
         reader.expect(is_whole && (places == 0 || places.is_power_of_two()), "no such opening")?;
         let ends = tables + items * ITEM;
         let hashes = (hashes > 0).then_some(ends + (names + places) * ENTRY);
+        drop(head);
         let places = (places, ends + names * ENTRY);
         let held = LazyTable::new(names);
         let names =
             StoredNameTable { bytes: bytes.clone(), environment: environment.clone(), held, texts, ends };
         let (source, edit) = ([source.clone()], None);
-        Ok(Self { bytes, source, items, names, tables, places, hashes, opening, described, edit })
+        let stored = items;
+        Ok(Self { bytes, source, items, stored, names, tables, places, hashes, opening, described, edit })
     }
 
     /// Returns the number of items.
@@ -329,8 +334,8 @@ impl StoredText {
 
     /// Returns the same of the text that was stored, which may be an earlier one.
     pub fn stored_identity(&self) -> Option<Fingerprint> {
-        let identity = (*self.bytes).as_ref().get(IDENTITY)?;
-        identity.try_into().ok().map(Fingerprint::from_bytes)
+        let identity = self.bytes.part(IDENTITY)?;
+        (*identity).try_into().ok().map(Fingerprint::from_bytes)
     }
 
     /// Returns the number of names in it.
@@ -356,10 +361,9 @@ impl StoredText {
         if let Some(changed) = self.changed(number) {
             return Ok(changed.clone());
         }
-        let mut entry = self.entry(number)?;
-        entry.bytes(4)?;
-        let asked = entry.word()? as usize;
-        let record = ReadingRecord::read(&mut self.reader(asked)?, &self.tables())?;
+        let entry = self.entry(number)?;
+        let asked = part(&self.bytes, entry.record..entry.item)?;
+        let record = ReadingRecord::read(&mut Reader::new(&asked), &self.tables())?;
         Ok(StoredItem { item: self.checked_item(number)?, record, end: self.end(number)? })
     }
 
@@ -371,16 +375,19 @@ impl StoredText {
         if let Some(changed) = self.changed(number) {
             return Ok(changed.item.clone());
         }
-        let mut entry = self.entry(number)?;
-        entry.bytes(8)?;
+        let entry = self.entry(number)?;
         let tables = self.tables().from(self.start(number)?);
-        let item = CheckedItem::read(&mut self.reader(entry.word()? as usize)?, &tables)?;
-        let name = self.names.get(entry.word()? as usize).map(|held| held.name());
-        let size = [entry.word()?, entry.word()?];
+        // What follows is the record of the next item, or the opening.
+        let until = if number + 1 < self.stored { self.entry_of(number + 1)?.record } else { self.described };
+        let bytes = part(&self.bytes, entry.item..until)?;
+        let item = CheckedItem::read(&mut Reader::new(&bytes), &tables)?;
+        let name = self.names.get(entry.name).map(|held| held.name());
         let is_described = item.function().is_none_or(|function| {
-            Some(function.name) == name && [function.signature(), function.nodes.len() as u32] == size
+            Some(function.name) == name && (function.signature(), function.nodes.len() as u32) == entry.size
         });
-        entry.expect(is_described, "another definition")?;
+        if !is_described {
+            return Err(Damage { what: "another definition", at: entry.item });
+        }
         self.names.environment.loaded.fetch_add(item.function().iter().len() as u64, Ordering::Relaxed);
         Ok(item)
     }
@@ -398,7 +405,7 @@ impl StoredText {
 
     /// Returns the offset in the text that was stored where an item ends.
     pub(super) fn stored_end(&self, number: usize) -> Result<u32, Damage> {
-        self.entry(number)?.word()
+        Ok(self.entry(number)?.end)
     }
 
     /// Returns the offset in the text where the item before ends.
@@ -412,9 +419,9 @@ impl StoredText {
     }
 
     /// Returns the hash of the text of an item; `None` if it is not known.
-    pub(super) fn hash(&self, number: usize) -> Option<&[u8]> {
+    pub(super) fn hash(&self, number: usize) -> Option<[u8; HASH]> {
         let at = self.hashes.filter(|_| number < self.items)? + number * HASH;
-        (*self.bytes).as_ref().get(at..at + HASH)
+        (*self.bytes.part(at..at + HASH)?).try_into().ok()
     }
 
     /// Returns the signature of the definition that an item is,
@@ -423,9 +430,7 @@ impl StoredText {
         if let Some(function) = self.changed(item).and_then(|changed| changed.item.function()) {
             return Some((function.signature(), function.nodes.len() as u32));
         }
-        let mut entry = self.entry(item).ok()?;
-        entry.bytes(16).ok()?;
-        Some((entry.word().ok()?, entry.word().ok()?))
+        self.entry(item).ok().map(|entry| entry.size)
     }
 
     /// Returns the item of the opening that defines a name.
@@ -435,8 +440,8 @@ impl StoredText {
         // A damaged table may be full.
         for step in 0..count {
             let at = start + (first.wrapping_add(step) & (count - 1)) * ENTRY;
-            let item = (self.reader(at).ok()?.word().ok()? as usize).checked_sub(1)?;
-            if self.names.text(self.name_index(item)?) == Some(name) && self.opening.contains(&item) {
+            let item = (word(&self.bytes, at)? as usize).checked_sub(1)?;
+            if self.names.text(self.name_index(item)?)? == name && self.opening.contains(&item) {
                 return Some(item);
             }
         }
@@ -449,16 +454,14 @@ impl StoredText {
     }
 
     fn name_index(&self, number: usize) -> Option<usize> {
-        let mut entry = self.entry(number).ok()?;
-        entry.bytes(12).ok()?;
-        Some(entry.word().ok()? as usize)
+        self.entry(number).ok().map(|entry| entry.name)
     }
 
     /// Returns the items of the opening that are definitions in force, in order.
     pub fn definitions(&self) -> impl Iterator<Item = usize> {
         let is_found = |number: &usize| {
             let name = self.names.text(self.name_index(*number)?)?;
-            Some(self.find(name)? == *number)
+            Some(self.find(&name)? == *number)
         };
         self.opening.clone().filter(move |number| is_found(number) == Some(true))
     }
@@ -468,7 +471,8 @@ impl StoredText {
     /// # Errors
     /// When it is malformed.
     pub fn described(&self) -> Result<StoredOpening, Damage> {
-        let mut opening = StoredOpening::read(&mut self.reader(self.described)?, &self.tables())?;
+        let bytes = part(&self.bytes, self.described..self.names.texts)?;
+        let mut opening = StoredOpening::read(&mut Reader::new(&bytes), &self.tables())?;
         opening.calls.extend(self.edit.iter().flat_map(|edit| &edit.calls));
         Ok(opening)
     }
@@ -477,25 +481,52 @@ impl StoredText {
         StoredTables::new(&self.names, &self.source)
     }
 
-    fn entry(&self, number: usize) -> Result<Reader<'_>, Damage> {
-        let at = self.tables + number * ITEM;
-        if number < self.items { self.reader(at) } else { Err(Damage { what: "no such item", at }) }
+    fn entry(&self, number: usize) -> Result<ItemEntry, Damage> {
+        let is_there = number < self.items;
+        if is_there { self.entry_of(number) } else { Err(Damage { what: "no such item", at: self.tables }) }
     }
 
-    /// Returns a reader from an offset on.
-    fn reader(&self, at: usize) -> Result<Reader<'_>, Damage> {
-        let rest = (*self.bytes).as_ref().get(at..);
-        rest.map(Reader::new).ok_or(Damage { what: "an offset beyond the end", at })
+    /// Returns the entry of an item that was stored.
+    fn entry_of(&self, number: usize) -> Result<ItemEntry, Damage> {
+        let at = self.tables + number * ITEM;
+        let bytes = part(&self.bytes, at..at + ITEM)?;
+        let mut reader = Reader::new(&bytes);
+        let end = reader.word()?;
+        let [record, item, name] = [reader.word()?, reader.word()?, reader.word()?].map(|word| word as usize);
+        Ok(ItemEntry { end, record, item, name, size: (reader.word()?, reader.word()?) })
     }
 }
 
+/// What the table of items says of one.
+struct ItemEntry {
+    /// The offset in the text where it ends.
+    end: u32,
+    /// Where its record and the item itself are.
+    record: usize,
+    item: usize,
+    name: usize,
+    /// The signature and the number of nodes of its function.
+    size: (u32, u32),
+}
+
+fn part(bytes: &SharedParts, range: Range<usize>) -> Result<Cow<'_, [u8]>, Damage> {
+    let at = range.start;
+    bytes.part(range).ok_or(Damage { what: "an offset beyond the end", at })
+}
+
+fn word(bytes: &SharedParts, at: usize) -> Option<u32> {
+    Reader::new(&bytes.part(at..at.checked_add(ENTRY)?)?).word().ok()
+}
+
 impl StoredNameTable {
-    fn text(&self, index: usize) -> Option<&str> {
-        let bytes = (*self.bytes).as_ref();
+    fn text(&self, index: usize) -> Option<Cow<'_, str>> {
         let last = (index < self.held.len()).then(|| self.ends + index * ENTRY)?;
-        let end = |at: usize| Reader::new(bytes.get(at..)?).word().ok().map(|end| end as usize);
+        let end = |at| word(&self.bytes, at).map(|end| end as usize);
         let start = if index == 0 { self.texts } else { end(last - ENTRY)? };
-        std::str::from_utf8(bytes.get(start..end(last)?)?).ok()
+        match self.bytes.part(start..end(last)?)? {
+            Cow::Borrowed(text) => std::str::from_utf8(text).ok().map(Cow::Borrowed),
+            Cow::Owned(text) => String::from_utf8(text).ok().map(Cow::Owned),
+        }
     }
 }
 
@@ -503,7 +534,7 @@ impl StoredNames for StoredNameTable {
     fn get(&self, index: usize) -> Option<HeldName> {
         let hold = || {
             let text = self.text(index).ok_or(Damage { what: "a name is missing", at: 0 })?;
-            self.environment.names.try_hold(text).map_err(|_| Damage { what: "too many names", at: 0 })
+            self.environment.names.try_hold(&text).map_err(|_| Damage { what: "too many names", at: 0 })
         };
         self.held.get_or_make(index, hold).cloned()
     }
