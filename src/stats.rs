@@ -23,7 +23,8 @@ pub struct Stats {
     pub inlined: u64,
     /// Bound names with code of their own.
     pub materialized: u64,
-    /// Functions that were compiled, each time; top-level expressions are not counted.
+    /// Functions that were compiled, each time; top-level expressions are not counted, and
+    /// neither is compiling hot functions again.
     pub ir_generated: u64,
     /// Top-level expressions that were compiled.
     pub expressions: u64,

@@ -458,11 +458,11 @@ impl LazyJit {
     /// Requests code for a hot spot.
     fn make(&self, interpreter: &Interpreter, spot: &HotSpot) -> Option<()> {
         let context = self.attach(interpreter)?;
-        let Some(counted) = &spot.counted else {
-            // What could not be requested is lost.
+        // The next call goes there. What could not be requested is lost.
+        if interpreter.function(spot.function.name).is_some_and(|bound| Arc::ptr_eq(bound, &spot.function)) {
             let _ = context.promote(spot.function.name, self.waits_for_code());
-            return Some(());
-        };
+        }
+        let Some(counted) = &spot.counted else { return Some(()) };
         if self.osr_code(spot).is_some_and(|made| !made.is_lost()) {
             return Some(());
         }

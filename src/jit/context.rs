@@ -447,8 +447,9 @@ impl JitContext {
         }
     }
 
-    /// Compiles a hot interpreted function at the optimising tier; blocks if
-    /// `wait` is set, else compiles in the background.
+    /// Compiles a hot interpreted function: with the baseline compiler, at once, or, where
+    /// code does not begin there, at the optimising tier; that blocks if `wait` is set,
+    /// else it compiles in the background.
     ///
     /// # Errors
     /// If no worker can be started; with `wait`, also what the compiler says.
@@ -463,8 +464,14 @@ impl JitContext {
             return Ok(());
         }
         let target = CallTarget { name, arity: definition.function().arity() };
-        let plan = self.bindings.plan(&self.jit, definition.function(), Some(Tier::Full));
         let CallAction::Wait(definition) = self.bindings.call(&self.jit, target) else { return Ok(()) };
+        if self.jit.begins_with_baseline()
+            && let Some(made) =
+                self.jit.here(|| batch::body_here(&self.jit, &self.bindings, &definition, &[]))?
+        {
+            return made.map(|_| ());
+        }
+        let plan = self.bindings.plan(&self.jit, definition.function(), Some(Tier::Full));
         if wait {
             // A request to stop that arrives meanwhile stops the run when it
             // goes on.
