@@ -8,6 +8,7 @@
 
 mod blocks;
 mod column;
+mod fuel;
 mod live;
 mod pinned;
 mod remark;

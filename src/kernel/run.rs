@@ -22,6 +22,16 @@ pub struct Run<'a> {
     /// When the run is to be stopped. That of the engine's
     /// [limits](crate::Limits::deadline) holds as well.
     pub deadline: Option<Instant>,
+    /// How many function entries and loop iterations all rows together may take, in the order
+    /// of the rows; after a run, what it has left. The same fuel ends a run at the same row
+    /// every time, whatever the threads, the processor and the number of rows that are
+    /// computed at once. Nothing is counted if `None`.
+    ///
+    /// Rows without a value take none. Where rows are computed one by one, they are interpreted
+    /// while they are counted, unless the engine counts anyway: then its
+    /// [limit](crate::Limits::fuel) is for each row by itself. What a row takes whose stack
+    /// overflows differs between the two.
+    pub fuel: Option<u64>,
     /// What happens when a row fails.
     pub failing: Failing<'a>,
     /// The rows that have values; the results of others are NaN, and they cannot fail. All
@@ -129,11 +139,12 @@ impl<'a> Run<'a> {
         Self::default()
     }
 
-    /// Returns a run over other rows, with the same threads and deadline, that the same
-    /// handles interrupt.
+    /// Returns a run over other rows, with the same threads and deadline and the fuel that is
+    /// left, that the same handles interrupt.
     pub fn next<'b>(&self) -> Run<'b> {
+        let Self { threads, deadline, fuel, .. } = *self;
         let state = self.state.clone();
-        Run { threads: self.threads, deadline: self.deadline, failing: Failing::Stop, valid: None, state }
+        Run { threads, deadline, fuel, failing: Failing::Stop, valid: None, state }
     }
 
     /// Returns a handle that interrupts it from any thread.
