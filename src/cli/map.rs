@@ -2,13 +2,18 @@
 
 mod definitions;
 mod number;
+mod field;
 mod table;
 mod error;
-mod formula;
 mod header;
-mod mapping;
-mod progress;
+mod formula;
 mod results;
+#[cfg_attr(not(feature = "parquet"), path = "map/parquet/absent.rs")]
+mod parquet;
+mod input;
+mod writer;
+mod progress;
+mod mapping;
 
 use super::given::Given;
 use crate::context::Context;
@@ -21,15 +26,18 @@ use definitions::define;
 use error::MapError;
 use formula::RowFormula;
 use header::TableHeader;
+use input::TableInput;
 use mapping::TableMapping;
+use parquet::{ParquetReader, ParquetWriter, is_parquet};
 use progress::ProgressLine;
-use results::TableWriter;
+use results::CsvWriter;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use table::TableReader;
+use writer::TableWriter;
 
 #[derive(Args, Debug)]
 #[command(after_help = "A column is a variable of its name in the header. Where that is no name of Kal,
@@ -47,11 +55,12 @@ pub(super) struct MapArguments {
     /// An expression of columns, or the name of a function whose parameters are columns
     #[arg(allow_hyphen_values = true)]
     formula: String,
-    /// The table: CSV with a header; `-` is standard input
+    /// The table: CSV with a header, or Parquet; `-` is standard input
     #[arg(long = "in", value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     input: PathBuf,
-    /// Where the table is written with the results; `-` is standard output. A file is replaced
-    /// when all is written, and may be the one that is read
+    /// Where the table is written with the results: as Parquet if it ends with `.parquet`, else
+    /// as CSV; `-` is standard output. A file is replaced when all is written, and may be the
+    /// one that is read
     #[arg(long = "out", value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     output: PathBuf,
     /// Run a file of definitions before, after the texts of -e; may be given several times
@@ -127,7 +136,7 @@ fn mapped(
 ) -> Result<(), MapError> {
     define(&arguments.given.sources(), &arguments.load, context, reporter, idle)?;
     let mut reader = open(&arguments.input, arguments.delimiter)?;
-    let (header_row, header) = idle.during(|| reader.header(|fields| TableHeader::new(fields)))?;
+    let (header_row, header) = idle.during(|| reader.header(arguments.delimiter))?;
     let RowFormula { kernel, columns } = RowFormula::new(&arguments.formula, &header, context)?;
     if arguments.explain {
         kernel.explain().iter().for_each(|remark| reporter.line(&format!("note: {remark}")));
@@ -135,7 +144,9 @@ fn mapped(
     let name = arguments.result_name(&header)?;
     let skips_failures = arguments.on_error == OnRowError::Empty;
     let parameters = columns.iter().map(|column| column.name.clone()).collect();
-    reader.read_numbers(columns, skips_failures);
+    let writes_parquet = arguments.writes_parquet();
+    let writes_text = !writes_parquet && !arguments.alone;
+    reader.read_numbers(columns, skips_failures, writes_text.then_some(arguments.delimiter))?;
 
     let mut run = Run::new();
     (run.threads, run.deadline) = (arguments.threads, deadline);
@@ -143,7 +154,17 @@ fn mapped(
     let path = path(&arguments.output);
     let (input, output) = (reader.name().to_owned(), shown(path, "standard output"));
     let failed = |error| MapError::Write(output.clone(), error);
-    let writer = TableWriter::new(path, arguments.delimiter, &header_row, name, arguments.alone);
+    let writer = if let (Some(path), true) = (path, writes_parquet) {
+        let source = match &reader {
+            _ if arguments.alone => None,
+            TableInput::Parquet(reader) => Some(reader.source()),
+            TableInput::Csv(_) => return Err(MapError::NoTypes(output)),
+        };
+        ParquetWriter::new(path, source, name).map(Box::new).map(TableWriter::Parquet)
+    } else {
+        let (delimiter, alone) = (arguments.delimiter, arguments.alone);
+        CsvWriter::new(path, delimiter, &header_row, name, alone).map(TableWriter::Csv)
+    };
     let (writer, progress) = (writer.map_err(failed)?, ProgressLine::new(path.is_none()));
     let output = output.clone();
     let mapping =
@@ -164,6 +185,11 @@ impl MapArguments {
         }
         Ok(name)
     }
+
+    /// Returns whether the table is written as Parquet.
+    fn writes_parquet(&self) -> bool {
+        self.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"))
+    }
 }
 
 /// Returns the path of an argument; `None` for `-`.
@@ -176,7 +202,7 @@ fn shown(path: Option<&Path>, otherwise: &str) -> String {
 }
 
 /// Opens the table.
-fn open(argument: &Path, delimiter: u8) -> Result<TableReader, MapError> {
+fn open(argument: &Path, delimiter: u8) -> Result<TableInput, MapError> {
     let path = path(argument);
     let name = shown(path, "standard input");
     let file = match path {
@@ -189,7 +215,8 @@ fn open(argument: &Path, delimiter: u8) -> Result<TableReader, MapError> {
         }
     };
     match file {
-        Ok(file) => Ok(TableReader::new(file, name, delimiter)),
+        Ok(file) if is_parquet(&file) => Ok(TableInput::Parquet(Box::new(ParquetReader::open(file, name)?))),
+        Ok(file) => Ok(TableInput::Csv(Box::new(TableReader::new(file, name, delimiter)))),
         Err(error) => Err(MapError::Open(name, error)),
     }
 }

@@ -39,6 +39,8 @@ mod modes;
 mod modules;
 mod nested;
 mod options;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod preview;
 mod program;
 mod programs;

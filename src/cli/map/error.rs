@@ -22,6 +22,8 @@ pub(super) enum MapError {
     Write(String, io::Error),
     #[error("the table has a column `{0}`: give the results another name with --name")]
     TakenName(String),
+    #[error("{0}: the columns of a CSV table have no types; with --alone, the results are written")]
+    NoTypes(String),
     #[error("cannot start a thread to read the table: {0}")]
     Thread(io::Error),
     /// The formula is refused, or a row failed, which is described.
@@ -60,6 +62,7 @@ impl MapError {
             | Self::Open(..)
             | Self::Write(..)
             | Self::TakenName(_)
+            | Self::NoTypes(_)
             | Self::Thread(_) => {
                 reporter.problem(&self.to_string());
                 Exit::Failed

@@ -4,9 +4,11 @@
 //! and writes them. So memory does not depend on the length of the table.
 
 use super::error::MapError;
+use super::input::TableInput;
 use super::progress::ProgressLine;
-use super::results::{RowResults, TableWriter};
-use super::table::{TableReader, TableRows};
+use super::results::RowResults;
+use super::table::TableRows;
+use super::writer::TableWriter;
 use crate::diagnostic::visible::visible_text;
 use crate::error::Error;
 use crate::host::decimal::format_number;
@@ -72,7 +74,7 @@ impl TableMapping<'_> {
     ///
     /// # Errors
     /// The first row with a mistake, or that failed; those before it are written.
-    pub(super) fn run(mut self, reader: TableReader) -> Result<EmptyResults, MapError> {
+    pub(super) fn run(mut self, reader: TableInput) -> Result<EmptyResults, MapError> {
         let (full_sender, full) = mpsc::sync_channel(AHEAD);
         let (empty, empty_receiver) = mpsc::channel();
         let builder = thread::Builder::new().name("kal table".into());
@@ -126,7 +128,7 @@ impl TableMapping<'_> {
         if self.parameters.len() > SHOWN {
             numbers.push("…".into());
         }
-        let line = format!("{}:{}: the row that failed", self.input, rows.line(row));
+        let line = format!("{}: the row that failed", rows.place(&self.input, row));
         let line = if numbers.is_empty() { line } else { format!("{line}: {}", numbers.join(", ")) };
         format!("note: {}", visible_text(&line))
     }
@@ -151,7 +153,7 @@ impl TableMapping<'_> {
 }
 
 /// Reads a table to its end, or to what is wrong with it.
-fn read_all(mut reader: TableReader, full: &SyncSender<TableRows>, empty: &Receiver<TableRows>) {
+fn read_all(mut reader: TableInput, full: &SyncSender<TableRows>, empty: &Receiver<TableRows>) {
     loop {
         let mut rows = empty.try_recv().unwrap_or_default();
         reader.fill(&mut rows);
