@@ -365,6 +365,12 @@ impl Context {
         ControlFlow::Continue(())
     }
 
+    /// Returns when evaluations are stopped, if that is set.
+    #[cfg(feature = "cli")]
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
     /// Sets a deadline for everything that runs in this context, in addition to
     /// that of each evaluation; `None` removes it.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {

@@ -216,6 +216,7 @@
 //! | 5 | `image`, `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `saved_session`, `context`, `function`, `interrupt`, `kernel`, `image_builder`, `library`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `terminal` | how commands end, report, read files, wait and write | knows a command |
 //! | 7 | [`executable`] | running what `kal build` has made | knows the command |
+//! | 7 | `table` | a formula over the columns of CSV and Parquet | knows a command |
 //! | 7 | `repl` | the prompt | uses codegen's, ORC's or the JIT's insides |
 //! | 8 | [`cli`] | the commands | uses codegen's, ORC's or the JIT's insides |
 //!
@@ -333,6 +334,8 @@ mod program;
 mod terminal;
 #[cfg(feature = "executable")]
 pub mod executable;
+#[cfg(feature = "cli")]
+mod table;
 #[cfg(feature = "cli")]
 mod repl;
 #[cfg(feature = "cli")]

@@ -1,5 +1,6 @@
 //! How a kernel is to be run.
 
+use crate::context::Context;
 use crate::deadline::Deadline;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -38,6 +39,8 @@ pub struct Run<'a> {
     /// rows have if `None`.
     pub valid: Option<Validity<'a>>,
     state: Arc<RunState>,
+    /// What else stops it.
+    outer: Option<StopHandle>,
 }
 
 /// What happens when a row fails. Being stopped ends the run in any case.
@@ -143,13 +146,26 @@ impl<'a> Run<'a> {
     /// left, that the same handles interrupt.
     pub fn next<'b>(&self) -> Run<'b> {
         let Self { threads, deadline, fuel, .. } = *self;
-        let state = self.state.clone();
-        Run { threads, deadline, fuel, failing: Failing::Stop, valid: None, state }
+        let (state, outer) = (self.state.clone(), self.outer.clone());
+        Run { threads, deadline, fuel, failing: Failing::Stop, valid: None, state, outer }
     }
 
     /// Returns a handle that interrupts it from any thread.
     pub fn interrupt_handle(&self) -> InterruptHandle {
         InterruptHandle::new(&self.stopper())
+    }
+
+    /// Makes it stop when what runs in a context is interrupted: for a host that has one
+    /// handle for both. The interrupt stays pending in the context.
+    pub fn stop_with(&mut self, context: &Context) {
+        self.outer = Some(context.stopper());
+    }
+
+    /// Returns what it is to stop for.
+    #[cfg(feature = "cli")]
+    pub(super) fn requested(&self) -> Option<StopRequest> {
+        let outer = || self.outer.as_ref().and_then(StopHandle::requested);
+        self.state.requested().or_else(outer)
     }
 
     pub(super) fn stopper(&self) -> StopHandle {
@@ -180,8 +196,10 @@ impl<'a> Run<'a> {
         let mut watched = WatchedRun { deadline: None, link: None, state: self.state.clone() };
         if nesting::is_inside() {
             process::settle();
-            watched.link = nesting::caller().map(|outer| RunLink::new(outer, self.stopper()));
         }
+        // A run inside of another one stops with that.
+        let outer = nesting::caller().filter(|_| nesting::is_inside()).or_else(|| self.outer.clone());
+        watched.link = outer.map(|outer| RunLink::new(outer, self.stopper()));
         if engine.config().limits.deadline.is_some() || self.deadline.is_some() {
             let alarm = engine.deadlines().alarm(self.stopper());
             alarm.set_end(self.deadline);

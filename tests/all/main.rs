@@ -51,6 +51,7 @@ mod reading_stops;
 mod redefining;
 mod resuming;
 mod robustness;
+mod rows;
 mod seeds;
 mod sessions;
 mod shapes;

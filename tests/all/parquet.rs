@@ -51,7 +51,8 @@ fn write_table(path: &Path, groups: &[i64]) {
     let properties =
         WriterProperties::builder().set_compression(Compression::SNAPPY).set_key_value_metadata(Some(notes));
     let file = File::create(path).expect("it can be written");
-    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build())).expect("it begins");
+    let mut writer =
+        SerializedFileWriter::new(file, schema, Arc::new(properties.build())).expect("it begins");
     let mut start = 0;
     for length in groups {
         let rows: Vec<i64> = (start..start + length).collect();
@@ -225,7 +226,10 @@ fn a_table_becomes_csv_and_csv_becomes_results() {
     let ran = run(&folder, &["a + b", "--in", "t.csv", "--out", "u.parquet"]);
     assert_eq!(
         (ran.err(), ran.code),
-        ("error: u.parquet: the columns of a CSV table have no types; with --alone, the results are written\n", Some(1))
+        (
+            "error: u.parquet: the columns of a CSV table have no types; with --alone, the results are written\n",
+            Some(1)
+        )
     );
     assert!(!folder.path().join("u.parquet").exists());
 }
@@ -240,7 +244,8 @@ fn what_cannot_be_computed_is_refused_and_the_old_file_stays() {
         ran.err().to_owned()
     };
     let holds = |column: &str, what: &str| {
-        let expected = format!("error: in.parquet: the column `{column}` holds {what}, which are not numbers\n");
+        let expected =
+            format!("error: in.parquet: the column `{column}` holds {what}, which are not numbers\n");
         assert_eq!(said(&[column, "--name", "r"]), expected);
     };
     holds("name", "texts");
@@ -253,7 +258,8 @@ fn what_cannot_be_computed_is_refused_and_the_old_file_stays() {
         assert!(told.ends_with("note: in.parquet, row 70001: the row that failed: id = 70000\n"), "{told}");
         assert_eq!(std::fs::read(folder.path().join("out.parquet")).expect("it is there"), b"old");
     }
-    let arguments = [&failing[..], &["--on-error", "empty", "--in", "in.parquet", "--out", "out.parquet"]].concat();
+    let arguments =
+        [&failing[..], &["--on-error", "empty", "--in", "in.parquet", "--out", "out.parquet"]].concat();
     let ran = run(&folder, &arguments);
     assert_eq!(
         (ran.err(), ran.code),

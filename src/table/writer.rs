@@ -1,8 +1,8 @@
 //! Writing a table with the results, in its format.
 
+use super::csv::TableRows;
 use super::parquet::ParquetWriter;
 use super::results::{CsvWriter, RowResults};
-use super::table::TableRows;
 use std::io;
 
 /// A table that is being written.

@@ -1,4 +1,4 @@
-//! Reading a table, in pieces of whole rows.
+//! Reading CSV, in pieces of whole rows.
 //!
 //! The rules are those of RFC 4180, as the crate `csv` has them: a row ends with `\n`, `\r`
 //! or both, and empty lines are none. Rows keep their bytes, so that they can be written as
@@ -23,7 +23,7 @@ const SHOWN: usize = 40;
 
 /// What is wrong with a table.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum TableError {
+pub(crate) enum TableError {
     #[error("{0}: {1}")]
     Io(String, io::Error),
     #[error("{0}: there is no header")]
@@ -43,15 +43,13 @@ pub(super) enum TableError {
     TooLarge { file: String, row: u64, column: String },
     #[error("{0}: this Parquet file cannot be read: {1}")]
     Parquet(String, String),
-    #[error("{0}: this build of Kal reads no Parquet")]
-    NoParquet(String),
     #[error("{0}: Parquet is read from files only, not from a pipe")]
     ParquetInPipe(String),
 }
 
 /// A line of a table, or a row of one without lines, from 1.
 #[derive(Clone, Debug)]
-pub(super) struct TableLine {
+pub(crate) struct TableLine {
     file: String,
     line: u64,
     is_row: bool,

@@ -4,10 +4,10 @@
 //! others are copied as they are, page by page, in the same row groups: so they keep their
 //! types, and a column may hold anything. What is in memory is the results of a row group.
 
+use super::csv::{NumberColumn, TableError, TableRows};
 use super::field::write_field;
 use super::number::write_number;
 use super::results::RowResults;
-use super::table::{NumberColumn, TableError, TableRows};
 use crate::host::decimal::format_number;
 use crate::terminal::replacement::Replacement;
 use bytes::Bytes;

@@ -1,9 +1,9 @@
 //! The table that is read, in its format.
 
+use super::csv::{HeaderRow, NumberColumn, TableError, TableReader, TableRows};
 use super::field::write_field;
 use super::header::TableHeader;
 use super::parquet::ParquetReader;
-use super::table::{HeaderRow, NumberColumn, TableError, TableReader, TableRows};
 
 /// A table that is being read.
 pub(super) enum TableInput {

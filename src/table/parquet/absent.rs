@@ -1,7 +1,7 @@
 //! What stands for tables in Parquet in builds without them: there are none.
 
+use super::csv::{NumberColumn, TableError, TableRows};
 use super::results::RowResults;
-use super::table::{NumberColumn, TableError, TableRows};
 use std::convert::Infallible;
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ pub(super) struct ParquetReader(Infallible);
 
 impl ParquetReader {
     pub(super) fn open(_: File, name: String) -> Result<Self, TableError> {
-        Err(TableError::NoParquet(name))
+        Err(TableError::Parquet(name, "this build of Kal has no support for Parquet".into()))
     }
 
     pub(super) fn name(&self) -> &str {
@@ -48,7 +48,7 @@ pub(super) struct ParquetWriter(Infallible);
 
 impl ParquetWriter {
     pub(super) fn new(_: &Path, _: Option<ParquetSource>, _: &str) -> io::Result<Self> {
-        Err(io::Error::other("this build of Kal writes no Parquet"))
+        Err(io::Error::other("this build of Kal has no support for Parquet"))
     }
 
     pub(super) fn rows(&mut self, _: &TableRows, _: &RowResults, _: usize) -> io::Result<()> {

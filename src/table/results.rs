@@ -1,11 +1,11 @@
 //! The results of rows, and writing them as CSV.
 
+use super::TableOutput;
+use super::csv::{HeaderRow, TableRows};
 use super::field::write_field;
 use super::number::write_number;
-use super::table::{HeaderRow, TableRows};
 use crate::terminal::replacement::Replacement;
 use std::io::{self, Write};
-use std::path::Path;
 
 /// The results of some rows.
 #[derive(Default)]
@@ -46,26 +46,26 @@ pub(super) struct CsvWriter {
 
 /// Where a table is written.
 enum CsvTarget {
-    Stdout(io::Stdout),
+    Stream(Box<dyn Write>),
     File(Replacement),
 }
 
 impl CsvWriter {
-    /// Creates the table in a file, or on standard output, with a header that ends with the
+    /// Creates the table with a header that ends with the
     /// name of the results.
     ///
     /// # Errors
     /// Those of the system.
     pub(super) fn new(
-        path: Option<&Path>,
+        output: TableOutput<'_>,
         delimiter: u8,
         header: &HeaderRow,
         name: &str,
         is_alone: bool,
     ) -> io::Result<Self> {
-        let target = match path {
-            Some(path) => CsvTarget::File(Replacement::of(path)?),
-            None => CsvTarget::Stdout(io::stdout()),
+        let target = match output {
+            TableOutput::File(path) => CsvTarget::File(Replacement::of(path)?),
+            TableOutput::Stream(stream) => CsvTarget::Stream(stream),
         };
         let mut writer = Self { target, delimiter, line_end: header.line_end, is_alone, text: Vec::new() };
         writer.begin(&header.bytes);
@@ -101,7 +101,7 @@ impl CsvWriter {
     /// Those of the system.
     pub(super) fn finish(self) -> io::Result<()> {
         match self.target {
-            CsvTarget::Stdout(mut stdout) => stdout.flush(),
+            CsvTarget::Stream(mut stream) => stream.flush(),
             CsvTarget::File(file) => file.commit(),
         }
     }
@@ -118,7 +118,7 @@ impl CsvWriter {
     fn send(&mut self) -> io::Result<()> {
         let text = std::mem::take(&mut self.text);
         match &mut self.target {
-            CsvTarget::Stdout(stdout) => stdout.write_all(&text).and_then(|()| stdout.flush()),
+            CsvTarget::Stream(stream) => stream.write_all(&text).and_then(|()| stream.flush()),
             CsvTarget::File(file) => file.write_all(&text),
         }?;
         self.text = text;
