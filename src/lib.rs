@@ -222,7 +222,7 @@
 //!
 //! # The features
 //!
-//! `compiler` and `cli` are on by default.
+//! `compiler`, `cli` and `parquet` are on by default.
 //!
 //! - `compiler`: compiling, and everything of LLVM. Without it functions run as the code that
 //!   packs and images have of them, or else in the interpreter, [`Mode::Eager`] is an error, and
@@ -232,6 +232,8 @@
 //! - `executable`: [`executable`], layer 6 and what that uses: what `crates/runtime` is made of.
 //! - `cli`: the command and its prompt, and `executable`. Without
 //!   it no crate for terminals is compiled.
+//! - `parquet`: tables in Parquet, for the command. Without it `table`'s file `absent.rs` says
+//!   that there are none.
 //!
 //! # Words
 //!

@@ -6,6 +6,7 @@ mod csv;
 mod error;
 mod header;
 mod formula;
+mod output;
 mod results;
 #[cfg_attr(not(feature = "parquet"), path = "table/parquet/absent.rs")]
 mod parquet;
@@ -23,11 +24,12 @@ use formula::RowFormula;
 use header::TableHeader;
 use input::TableInput;
 use mapping::TableMapping;
+pub(crate) use output::TableOutput;
 use parquet::{ParquetReader, ParquetWriter, is_parquet};
 use progress::ProgressLine;
 use results::CsvWriter;
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write as _};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Instant;
@@ -55,27 +57,6 @@ pub(crate) struct TableRequest<'a> {
     /// How many rows are computed; all if `None`.
     pub(crate) rows: Option<usize>,
     pub(crate) deadline: Option<Instant>,
-}
-
-/// Where a table is written.
-pub(crate) enum TableOutput<'a> {
-    /// To a file, which is replaced when all is written.
-    File(&'a Path),
-    /// To something else, as it comes.
-    Stream(Box<dyn Write>),
-}
-
-impl TableOutput<'_> {
-    /// Returns standard output.
-    pub(crate) fn stdout() -> Self {
-        Self::Stream(Box::new(io::stdout()))
-    }
-
-    /// Returns whether the table is written as Parquet.
-    fn is_parquet(&self) -> bool {
-        let Self::File(path) = self else { return false };
-        path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"))
-    }
 }
 
 /// Computes a formula in the rows of a table, and writes the table with the results. What

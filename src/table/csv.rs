@@ -36,9 +36,10 @@ pub(crate) enum TableError {
     Unclosed(TableLine),
     #[error("{place}: `{text}` in the column `{column}` is not a number")]
     NotANumber { place: TableLine, column: String, text: String },
-    /// Of Parquet.
+    #[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet has them"))]
     #[error("{file}: the column `{column}` holds {what}, which are not numbers")]
     NoNumbers { file: String, column: String, what: &'static str },
+    #[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet has them"))]
     #[error("{file}, row {row}: the number in the column `{column}` is too large")]
     TooLarge { file: String, row: u64, column: String },
     #[error("{0}: this Parquet file cannot be read: {1}")]
@@ -111,6 +112,7 @@ impl TableRows {
     }
 
     /// Removes all rows; the next ones have numbers in place of lines, this is the first.
+    #[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet has them"))]
     pub(super) fn begin_numbered(&mut self, columns: usize, first: u64) {
         self.clear(columns);
         (self.line, self.has_no_lines) = (first, true);

@@ -1,9 +1,9 @@
 //! The results of rows, and writing them as CSV.
 
-use super::TableOutput;
 use super::csv::{HeaderRow, TableRows};
 use super::field::write_field;
 use super::number::write_number;
+use super::output::TableOutput;
 use crate::terminal::replacement::Replacement;
 use std::io::{self, Write};
 

@@ -5,7 +5,7 @@ use crate::transcripts::Folder;
 use parquet::basic::Compression;
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{ByteArray, FixedLenByteArray};
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{KeyValue, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
@@ -132,7 +132,7 @@ fn write_table(path: &Path, groups: &[i64]) {
 /// Returns the rows of a table, and how many each row group has.
 fn read_table(path: &Path) -> (Vec<Row>, Vec<i64>) {
     let reader = SerializedFileReader::new(File::open(path).expect("it is there")).expect("it is Parquet");
-    let groups = reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
+    let groups = reader.metadata().row_groups().iter().map(RowGroupMetaData::num_rows).collect();
     let rows = reader.get_row_iter(None).expect("it has rows").map(|row| row.expect("it can be read"));
     (rows.collect(), groups)
 }
