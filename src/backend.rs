@@ -113,6 +113,12 @@ impl Backend {
         }
     }
 
+    /// Creates the back end of a context whose functions are interpreted, in every mode, and
+    /// count fuel.
+    pub(crate) fn counting(engine: &Engine) -> Result<Self, Error> {
+        TieredBackend::counting(engine).map(Box::new).map(Self::Tiered)
+    }
+
     /// Adds an interpreter to a compiled context that has none yet.
     fn add_interpreter(&mut self, engine: &Engine) -> Result<(), Error> {
         if let Self::Jit(_) = self {

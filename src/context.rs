@@ -91,6 +91,8 @@ pub struct Context {
     variables: HeldVariables,
     history: History,
     outside: Outside,
+    /// What each item of a source, and each call from Rust, may take, if it is counted.
+    fuel: Option<u64>,
     deadline: Option<Instant>,
     alarm: OnceCell<Arc<Alarm>>,
     debugger: Option<Debugger>,
@@ -182,14 +184,19 @@ pub enum Outcome {
 
 impl Context {
     pub(crate) fn new(engine: &Engine) -> Result<Self, Error> {
-        let backend = Backend::new(engine)?;
-        Ok(Self {
+        Ok(Self::over(engine, Backend::new(engine)?))
+    }
+
+    /// Creates a context with this back end.
+    fn over(engine: &Engine, backend: Backend) -> Self {
+        Self {
             engine: engine.clone(),
             backend,
             world: World::new(engine.operators().clone()),
             variables: HeldVariables::of(engine.variables()),
             history: History::default(),
             outside: Outside::new(Box::new(LineOutput::stdout())),
+            fuel: engine.config().limits.fuel,
             deadline: None,
             alarm: OnceCell::new(),
             debugger: None,
@@ -203,7 +210,7 @@ impl Context {
             parse_time: Duration::ZERO,
             sources: SourcesInProgress::default(),
             heeds_earlier: false,
-        })
+        }
     }
 
     /// Returns the engine it belongs to.
@@ -358,6 +365,12 @@ impl Context {
         ControlFlow::Continue(())
     }
 
+    /// Returns when evaluations are stopped, if that is set.
+    #[cfg(feature = "cli")]
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
     /// Sets a deadline for everything that runs in this context, in addition to
     /// that of each evaluation; `None` removes it.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
@@ -375,7 +388,7 @@ impl Context {
     /// Returns the fuel left by the last evaluation or call; `None` without a
     /// limit.
     pub fn fuel(&self) -> Option<u64> {
-        self.engine.config().limits.fuel.map(|_| self.backend.fuel())
+        self.fuel.map(|_| self.backend.fuel())
     }
 
     fn item(&mut self, item: sema::CheckedItem, if_unchanged: IfUnchanged) -> Result<Outcome, Error> {
@@ -405,7 +418,7 @@ impl Context {
     ) -> Result<Vec<HeldName>, Error> {
         self.check_variables(declaration, names)?;
         self.hold_variables(names)?;
-        let is_seen = self.debugger.is_some() || self.engine.config().limits.fuel.is_some();
+        let is_seen = self.debugger.is_some() || self.fuel.is_some();
         let numbers = declared_numbers(declaration).filter(|_| !is_seen);
         let values = numbers.and_then(|numbers| {
             let place = |(name, value)| Some((Variable(self.variables.find(name)?), value));

@@ -138,6 +138,11 @@ impl Error {
         }
     }
 
+    /// Returns whether a run has used up its fuel.
+    pub(crate) fn is_out_of_fuel(&self) -> bool {
+        self.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == ErrorCode::OutOfFuel)
+    }
+
     /// Returns whether the program was interrupted.
     pub fn is_interrupt(&self) -> bool {
         self.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == ErrorCode::Interrupted)

@@ -8,6 +8,7 @@
 
 mod blocks;
 mod column;
+mod fuel;
 mod live;
 mod pinned;
 mod remark;
@@ -237,7 +238,7 @@ impl Kernel {
     /// Returns the error of a run that was asked to stop before it computed anything.
     #[cfg(feature = "cli")]
     pub(crate) fn stop_of(&self, run: &Run<'_>) -> Option<Error> {
-        run.state().requested().map(|request| self.0.function.stopped(request))
+        run.requested().map(|request| self.0.function.stopped(request))
     }
 
     /// Returns whether its results depend on its arguments only, and it has no effects.

@@ -216,12 +216,13 @@
 //! | 5 | `image`, `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `saved_session`, `context`, `function`, `interrupt`, `kernel`, `image_builder`, `library`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `terminal` | how commands end, report, read files, wait and write | knows a command |
 //! | 7 | [`executable`] | running what `kal build` has made | knows the command |
+//! | 7 | `table` | a formula over the columns of CSV and Parquet | knows a command |
 //! | 7 | `repl` | the prompt | uses codegen's, ORC's or the JIT's insides |
 //! | 8 | [`cli`] | the commands | uses codegen's, ORC's or the JIT's insides |
 //!
 //! # The features
 //!
-//! `compiler` and `cli` are on by default.
+//! `compiler`, `cli` and `parquet` are on by default.
 //!
 //! - `compiler`: compiling, and everything of LLVM. Without it functions run as the code that
 //!   packs and images have of them, or else in the interpreter, [`Mode::Eager`] is an error, and
@@ -231,6 +232,8 @@
 //! - `executable`: [`executable`], layer 6 and what that uses: what `crates/runtime` is made of.
 //! - `cli`: the command and its prompt, and `executable`. Without
 //!   it no crate for terminals is compiled.
+//! - `parquet`: tables in Parquet, for the command. Without it `table`'s file `absent.rs` says
+//!   that there are none.
 //!
 //! # Words
 //!
@@ -333,6 +336,8 @@ mod program;
 mod terminal;
 #[cfg(feature = "executable")]
 pub mod executable;
+#[cfg(feature = "cli")]
+mod table;
 #[cfg(feature = "cli")]
 mod repl;
 #[cfg(feature = "cli")]

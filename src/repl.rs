@@ -27,6 +27,7 @@ mod input;
 mod inspect;
 mod keys;
 mod manual;
+mod map;
 mod pipe;
 mod places;
 mod plain;

@@ -10,5 +10,7 @@ pub mod modes;
 pub mod program;
 #[path = "../../tests/all/reading.rs"]
 pub mod reading;
+#[path = "../../tests/all/rows.rs"]
+pub mod rows;
 #[path = "../../tests/all/targets.rs"]
 pub mod targets;

@@ -14,7 +14,7 @@ use crate::failure::{Failure, RunFailure};
 use crate::host::Outside;
 use crate::interp::inspect::Inspector;
 use crate::interp::{
-    self, CallSite, CodeStatus, CompiledTier, HotSpot, InterpretedTier, Interpreter, KeptFunction,
+    CallSite, CodeStatus, CompiledTier, HotSpot, InterpOptions, InterpretedTier, Interpreter, KeptFunction,
 };
 use crate::jit::{self, HeldSlot, JitContext, OsrCode};
 use crate::name::Name;
@@ -65,28 +65,23 @@ impl TieredBackend {
         let memory = Arc::new(memory);
         let budget = engine.context_budget();
         let interpreter = interpreter(engine, &memory, &budget);
-        let jit = LazyJit {
-            engine: engine.clone(),
-            budget,
-            memory,
-            context: OnceCell::new(),
-            osr_codes: RefCell::default(),
-            slots: RefCell::default(),
-        };
-        Ok(Self { interpreter, jit })
+        Ok(Self { interpreter, jit: LazyJit::new(engine, memory, budget, OnceCell::new()) })
+    }
+
+    /// Creates one that never compiles anything, and counts fuel.
+    pub(super) fn counting(engine: &Engine) -> Result<Self, Error> {
+        let memory = ExecutionMemory::new().map_err(|error| Error::NoMemory(error.to_string()))?;
+        let (memory, budget) = (Arc::new(memory), engine.context_budget());
+        let options = InterpOptions { counts_fuel: true, hot_after: None, ..options(engine) };
+        let interpreter = interpreter_with(engine, &memory, &budget, options);
+        Ok(Self { interpreter, jit: LazyJit::new(engine, memory, budget, OnceCell::from(None)) })
     }
 
     /// Adds an interpreter to a compiled context, for the functions under the
     /// debugger.
     pub(super) fn beside(engine: &Engine, context: JitContext) -> Self {
-        let jit = LazyJit {
-            engine: engine.clone(),
-            budget: context.budget().clone(),
-            memory: context.memory().clone(),
-            context: OnceCell::from(Some(context)),
-            osr_codes: RefCell::default(),
-            slots: RefCell::default(),
-        };
+        let (memory, budget) = (context.memory().clone(), context.budget().clone());
+        let jit = LazyJit::new(engine, memory, budget, OnceCell::from(Some(context)));
         let mut interpreter = interpreter(engine, &jit.memory, &jit.budget);
         for function in jit.context().into_iter().flat_map(JitContext::functions) {
             interpreter.define(&function);
@@ -319,12 +314,20 @@ impl TieredBackend {
 }
 
 fn interpreter(engine: &Engine, memory: &Arc<ExecutionMemory>, budget: &Arc<ContextBudget>) -> Interpreter {
+    interpreter_with(engine, memory, budget, options(engine))
+}
+
+fn options(engine: &Engine) -> InterpOptions {
     let limits = engine.config().limits;
-    let options = interp::InterpOptions {
-        stack: limits.stack,
-        counts_fuel: limits.fuel.is_some(),
-        hot_after: hot_after(engine),
-    };
+    InterpOptions { stack: limits.stack, counts_fuel: limits.fuel.is_some(), hot_after: hot_after(engine) }
+}
+
+fn interpreter_with(
+    engine: &Engine,
+    memory: &Arc<ExecutionMemory>,
+    budget: &Arc<ContextBudget>,
+    options: InterpOptions,
+) -> Interpreter {
     let (names, hosts, variables) = (engine.names(), engine.hosts(), engine.variables());
     Interpreter::new(names, hosts, variables, memory.clone(), budget, options)
 }
@@ -373,6 +376,16 @@ impl InterpretedFormula {
 }
 
 impl LazyJit {
+    fn new(
+        engine: &Engine,
+        memory: Arc<ExecutionMemory>,
+        budget: Arc<ContextBudget>,
+        context: OnceCell<Option<JitContext>>,
+    ) -> Self {
+        let (engine, osr_codes, slots) = (engine.clone(), RefCell::default(), RefCell::default());
+        Self { engine, budget, memory, context, osr_codes, slots }
+    }
+
     fn compiled_first(&self) -> Option<&JitContext> {
         self.context().filter(|_| self.is_compiled_first())
     }

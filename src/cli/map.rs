@@ -1,35 +1,17 @@
 //! `kal map`: a formula over the columns of a table.
 
 mod definitions;
-mod number;
-mod table;
-mod error;
-mod formula;
-mod header;
-mod mapping;
-mod progress;
-mod results;
 
 use super::given::Given;
 use crate::context::Context;
-use crate::kernel::Run;
+use crate::table::{MapError, TableOutput, TableRequest, compute};
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Idle;
 use crate::terminal::report::Reporter;
 use clap::{Args, ValueEnum, ValueHint};
 use definitions::define;
-use error::MapError;
-use formula::RowFormula;
-use header::TableHeader;
-use mapping::TableMapping;
-use progress::ProgressLine;
-use results::TableWriter;
-use std::fs::File;
-use std::io::{self, IsTerminal, Write};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use table::TableReader;
 
 #[derive(Args, Debug)]
 #[command(after_help = "A column is a variable of its name in the header. Where that is no name of Kal,
@@ -47,11 +29,12 @@ pub(super) struct MapArguments {
     /// An expression of columns, or the name of a function whose parameters are columns
     #[arg(allow_hyphen_values = true)]
     formula: String,
-    /// The table: CSV with a header; `-` is standard input
+    /// The table: CSV with a header, or Parquet; `-` is standard input
     #[arg(long = "in", value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     input: PathBuf,
-    /// Where the table is written with the results; `-` is standard output. A file is replaced
-    /// when all is written, and may be the one that is read
+    /// Where the table is written with the results: as Parquet if it ends with `.parquet`, else
+    /// as CSV; `-` is standard output. A file is replaced when all is written, and may be the
+    /// one that is read
     #[arg(long = "out", value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     output: PathBuf,
     /// Run a file of definitions before, after the texts of -e; may be given several times
@@ -126,70 +109,26 @@ fn mapped(
     idle: &Idle,
 ) -> Result<(), MapError> {
     define(&arguments.given.sources(), &arguments.load, context, reporter, idle)?;
-    let mut reader = open(&arguments.input, arguments.delimiter)?;
-    let (header_row, header) = idle.during(|| reader.header(|fields| TableHeader::new(fields)))?;
-    let RowFormula { kernel, columns } = RowFormula::new(&arguments.formula, &header, context)?;
-    if arguments.explain {
-        kernel.explain().iter().for_each(|remark| reporter.line(&format!("note: {remark}")));
-    }
-    let name = arguments.result_name(&header)?;
-    let skips_failures = arguments.on_error == OnRowError::Empty;
-    let parameters = columns.iter().map(|column| column.name.clone()).collect();
-    reader.read_numbers(columns, skips_failures);
-
-    let mut run = Run::new();
-    (run.threads, run.deadline) = (arguments.threads, deadline);
-    idle.interrupt_instead(run.interrupt_handle());
-    let path = path(&arguments.output);
-    let (input, output) = (reader.name().to_owned(), shown(path, "standard output"));
-    let failed = |error| MapError::Write(output.clone(), error);
-    let writer = TableWriter::new(path, arguments.delimiter, &header_row, name, arguments.alone);
-    let (writer, progress) = (writer.map_err(failed)?, ProgressLine::new(path.is_none()));
-    let output = output.clone();
-    let mapping =
-        TableMapping { kernel: &kernel, run, parameters, input, writer, output, skips_failures, progress };
-    if let Some(note) = mapping.run(reader)?.described() {
-        reporter.line(&format!("note: {note}"));
-    }
+    let output = path(&arguments.output);
+    let request = TableRequest {
+        formula: &arguments.formula,
+        input: path(&arguments.input),
+        output: output.map_or_else(TableOutput::stdout, TableOutput::File),
+        name: arguments.name.as_deref(),
+        is_alone: arguments.alone,
+        threads: arguments.threads,
+        delimiter: arguments.delimiter,
+        skips_failures: arguments.on_error == OnRowError::Empty,
+        explains: arguments.explain,
+        rows: None,
+        deadline,
+    };
+    compute(request, context, &mut |line| reporter.line(line), Some(idle))?;
     // What the definitions have printed.
-    context.output().flush().map_err(failed)
-}
-
-impl MapArguments {
-    /// Returns the name of the column of results.
-    fn result_name(&self, header: &TableHeader) -> Result<&str, MapError> {
-        let name = self.name.as_deref().unwrap_or(self.formula.trim());
-        if !self.alone && header.has(name) {
-            return Err(MapError::TakenName(name.to_owned()));
-        }
-        Ok(name)
-    }
+    context.output().flush().map_err(|error| MapError::Write("standard output".into(), error))
 }
 
 /// Returns the path of an argument; `None` for `-`.
 fn path(argument: &Path) -> Option<&Path> {
     Some(argument).filter(|path| path.as_os_str() != "-")
-}
-
-fn shown(path: Option<&Path>, otherwise: &str) -> String {
-    path.map_or(otherwise.into(), |path| path.display().to_string())
-}
-
-/// Opens the table.
-fn open(argument: &Path, delimiter: u8) -> Result<TableReader, MapError> {
-    let path = path(argument);
-    let name = shown(path, "standard input");
-    let file = match path {
-        Some(path) => File::open(path),
-        None => {
-            if io::stdin().is_terminal() && io::stderr().is_terminal() {
-                let _ = writeln!(io::stderr(), "The table is read from the terminal; Ctrl-D ends it.");
-            }
-            io::stdin().as_fd().try_clone_to_owned().map(File::from)
-        }
-    };
-    match file {
-        Ok(file) => Ok(TableReader::new(file, name, delimiter)),
-        Err(error) => Err(MapError::Open(name, error)),
-    }
 }

@@ -56,7 +56,8 @@ impl Entry {
     }
 }
 
-/// How code takes columns: `i64 (ptr stop, ptr columns, ptr values, ptr output, i64 rows)`.
+/// How code takes columns:
+/// `i64 (ptr stop, ptr columns, ptr values, ptr output, i64 rows, ptr fuel)`.
 ///
 /// `columns` has the address of the first row of each parameter; `values` the value of
 /// each parameter, and then of each variable of the context that is read, in the order
@@ -64,6 +65,9 @@ impl Entry {
 /// the number of lanes. Between the rounds of loops it looks at the word at `stop`, and
 /// stops if that is not 0. Returns the number of rows that are complete: if it has
 /// stopped, the next one was in a loop.
+///
+/// Code that counts fuel subtracts each function entry and each iteration of each row from
+/// the word at `fuel`, and stops soon after that is below 0. Other code does not read it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ColumnEntry {
     /// How many rows are computed at once: a power of two.

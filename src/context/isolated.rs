@@ -1,6 +1,7 @@
 //! Contexts that have some functions of another one, and nothing else.
 
 use super::Context;
+use crate::backend::Backend;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::name::{HeldName, Name};
@@ -11,14 +12,22 @@ use std::sync::Arc;
 
 impl Context {
     /// Creates a context in which these functions are bound, these declarations hold, and
-    /// these variables are 0.
+    /// these variables are 0. If it `counts` fuel and the engine does not, its functions are
+    /// interpreted.
     pub(crate) fn of_functions(
         engine: &Engine,
+        counts: bool,
         functions: &[Arc<CheckedFunction>],
         declared: &[Extern],
         variables: &[Name],
     ) -> Result<Self, Error> {
-        let mut context = Self::new(engine)?;
+        let mut context = match engine.config().limits.fuel {
+            None if counts => {
+                let counting = Self::over(engine, Backend::counting(engine)?);
+                Self { fuel: Some(u64::MAX), ..counting }
+            }
+            Some(_) | None => Self::new(engine)?,
+        };
         context.hold_variables(variables)?;
         for name in variables {
             context.world.declare_variable(engine.names().text(*name));
@@ -40,6 +49,11 @@ impl Context {
         let name = self.name_of(text).ok_or_else(missing)?;
         let function = self.world.function(name).ok_or_else(missing)?;
         Ok((function.clone(), self.engine.names().text(name)))
+    }
+
+    /// Sets what each call may take, where fuel is counted.
+    pub(crate) fn set_fuel(&mut self, fuel: u64) {
+        self.fuel = self.fuel.map(|_| fuel);
     }
 
     /// Returns a handle with which any thread can stop what runs here.

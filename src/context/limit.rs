@@ -57,7 +57,7 @@ impl Context {
     #[inline]
     pub(super) fn is_limited(&self) -> bool {
         let limits = &self.engine.config().limits;
-        let is_limited = limits.fuel.is_some() || limits.deadline.is_some() || self.deadline.is_some();
+        let is_limited = self.fuel.is_some() || limits.deadline.is_some() || self.deadline.is_some();
         is_limited || nesting::is_inside()
     }
 
@@ -110,7 +110,7 @@ impl Context {
     }
 
     fn refuel(&mut self) {
-        if let Some(fuel) = self.engine.config().limits.fuel {
+        if let Some(fuel) = self.fuel {
             self.backend.set_fuel(fuel);
         }
     }

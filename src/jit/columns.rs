@@ -22,6 +22,7 @@ use std::sync::atomic::AtomicU64;
 pub struct ColumnCode {
     body: Arc<SharedBody>,
     entry: ColumnEntry,
+    counts_fuel: bool,
     parameters: usize,
     values: usize,
 }
@@ -29,7 +30,8 @@ pub struct ColumnCode {
 impl ColumnCode {
     /// Returns the code of the function that a graph is of, found or compiled. `every` has
     /// the parameters that are the same in every row, by bit. `lanes` is how many rows it
-    /// computes at once; as many as are fastest on the processor if `None`.
+    /// computes at once; as many as are fastest on the processor if `None`. `counts_fuel` is
+    /// whether it counts function entries and iterations.
     ///
     /// # Errors
     /// Why there is no code, or the request to stop that came first.
@@ -38,6 +40,7 @@ impl ColumnCode {
         graph: &CallGraph,
         every: u64,
         lanes: Option<u32>,
+        counts_fuel: bool,
         budget: &Arc<ContextBudget>,
         stopper: &StopHandle,
     ) -> Result<Self, Failure> {
@@ -48,14 +51,14 @@ impl ColumnCode {
         let level = options.level.max(Level::O2);
         let plan = CompilePlan {
             tier: Tier::Full,
-            options: CompileOptions { level, counts_fuel: false, ..options },
+            options: CompileOptions { level, counts_fuel, ..options },
             assumptions: Assumptions { inlined: graph.callees().to_vec(), builtins: graph.builtins.clone() },
             hot_after: None,
             loads_numbers: false,
         };
         let request = BodyRequest { function, plan: &plan, entry: Entry::Columns(entry) };
         let (parameters, values) = (function.arity() as usize, graph.variables.len());
-        let code = |body| Self { body, entry, parameters, values: parameters + values };
+        let code = |body| Self { body, entry, counts_fuel, parameters, values: parameters + values };
         if let Some(body) = find_body(jit, &request, budget) {
             return Ok(code(body));
         }
@@ -75,6 +78,11 @@ impl ColumnCode {
         self.entry
     }
 
+    /// Returns whether it counts fuel.
+    pub fn counts_fuel(&self) -> bool {
+        self.counts_fuel
+    }
+
     /// Returns how many rows are computed at once.
     pub fn lanes(&self) -> usize {
         self.entry.lanes as usize
@@ -85,8 +93,18 @@ impl ColumnCode {
     /// every row; `values` has those, and then the variables. Stops in a loop when the
     /// word `stop` is not 0. Returns how many rows are complete; the next one was in the
     /// loop, then. Computes nothing if something has another size.
+    ///
+    /// If it counts fuel, each function entry and iteration takes one of `fuel`; when that
+    /// is below 0 the rows are not complete, whatever is returned.
     #[allow(unsafe_code)]
-    pub fn run(&self, stop: &AtomicU64, columns: &[&[f64]], values: &[f64], output: &mut [f64]) -> usize {
+    pub fn run(
+        &self,
+        stop: &AtomicU64,
+        columns: &[&[f64]],
+        values: &[f64],
+        output: &mut [f64],
+        fuel: &mut i64,
+    ) -> usize {
         let rows = output.len();
         let fits = columns.len() == self.parameters
             && values.len() == self.values
@@ -100,6 +118,6 @@ impl ColumnCode {
         }
         // SAFETY: the code is of this entry, is kept by `self`, and finds what its contract
         // asks for: `ColumnEntry`.
-        unsafe { run_columns(self.body.address(), stop, columns, values, output) }
+        unsafe { run_columns(self.body.address(), stop, columns, values, output, fuel) }
     }
 }

@@ -3,6 +3,7 @@
 //! Which row is the lowest that failed does not depend on the threads: blocks are begun in
 //! order, so when one fails, those before it have been begun and come to their ends.
 
+use super::fuel::FuelMeter;
 use crate::error::Error;
 use crate::float_environment::DefaultEnvironment;
 use crate::stop::StopRequest;
@@ -29,11 +30,14 @@ pub(super) struct Block<'o> {
 pub(super) enum BlockEnd {
     Failed(Error),
     Stopped(StopRequest),
+    /// The row would take more than the fuel that is left.
+    OutOfFuel,
 }
 
 /// What computes blocks, on one thread. Returns the row at which it has ended early.
 pub(super) trait BlockWorker {
-    fn block(&mut self, block: Block<'_>) -> Result<(), (usize, BlockEnd)>;
+    /// Takes what the rows take of the fuel, if it is counted.
+    fn block(&mut self, block: Block<'_>, fuel: &mut Option<u64>) -> Result<(), (usize, BlockEnd)>;
 }
 
 /// How blocks are computed.
@@ -47,6 +51,8 @@ struct BlockQueue<'o> {
     chunks: Mutex<(usize, ChunksMut<'o, f64>)>,
     /// The lowest row that has ended early.
     lowest: AtomicUsize,
+    /// If fuel is counted.
+    meter: Option<Mutex<FuelMeter>>,
     end: Mutex<Option<(usize, BlockEnd)>>,
 }
 
@@ -74,20 +80,30 @@ impl<'o> BlockQueue<'o> {
 
     fn work(&self, worker: &mut dyn BlockWorker) {
         while let Some(block) = self.next() {
-            if let Err((row, end)) = worker.block(block) {
+            let number = block.start / BLOCK;
+            let lent = self.meter.as_ref().map(|meter| meter.lock().lent());
+            let mut left = lent;
+            let result = worker.block(block, &mut left);
+            if let (Some(meter), Some(lent), Some(left)) = (&self.meter, lent, left) {
+                let is_out = matches!(result, Err((_, BlockEnd::OutOfFuel)));
+                meter.lock().note(number, (!is_out).then(|| lent - left));
+            }
+            if let Err((row, end)) = result {
                 self.ended(row, end);
             }
         }
     }
 }
 
-/// Computes all rows of an output with workers, one for each thread.
+/// Computes all rows of an output with workers, one for each thread. Takes what they take of
+/// the fuel, if it is counted.
 ///
 /// # Errors
 /// The lowest row that has ended early, and why.
 pub(super) fn compute<W: BlockWorker>(
     output: &mut [f64],
     plan: &Plan,
+    fuel: &mut Option<u64>,
     worker: impl Fn() -> W + Sync,
 ) -> Result<(), (usize, BlockEnd)> {
     let blocks = output.len().div_ceil(BLOCK);
@@ -95,16 +111,49 @@ pub(super) fn compute<W: BlockWorker>(
     if threads == 1 && !plan.has_large_frames {
         let mut worker = worker();
         let mut numbered = (0..).step_by(BLOCK).zip(output.chunks_mut(BLOCK));
-        return numbered.try_for_each(|(start, output)| worker.block(Block { start, output }));
+        return numbered.try_for_each(|(start, output)| worker.block(Block { start, output }, fuel));
     }
     let queue = BlockQueue {
         chunks: Mutex::new((0, output.chunks_mut(BLOCK))),
         lowest: AtomicUsize::new(usize::MAX),
+        meter: fuel.map(FuelMeter::new).map(Mutex::new),
         end: Mutex::new(None),
     };
+    start(plan, threads, &queue, &|| queue.work(&mut worker()));
+    let (meter, mut end) = (queue.meter, queue.end.into_inner());
+    let Some(meter) = meter.map(Mutex::into_inner) else { return end.map_or(Ok(()), Err) };
+    let counted = end.as_ref().map_or(blocks, |(row, _)| row / BLOCK + 1);
+    let (last, left) = meter.end(counted);
+    *fuel = Some(left);
+    if let Some((last, output)) = last.zip(last.and_then(|last| output.chunks_mut(BLOCK).nth(last))) {
+        // The fuel ends here, if nothing else ends the run.
+        let queue = BlockQueue {
+            chunks: Mutex::new((last * BLOCK, output.chunks_mut(BLOCK))),
+            lowest: AtomicUsize::new(usize::MAX),
+            meter: None,
+            end: Mutex::new(None),
+        };
+        let left = Mutex::new(left);
+        let again = || {
+            let Some(block) = queue.next() else { return };
+            let mut fuel = Some(*left.lock());
+            if let Err((row, end)) = worker().block(block, &mut fuel) {
+                queue.ended(row, end);
+            }
+            *left.lock() = fuel.unwrap_or(0);
+        };
+        start(plan, 1, &queue, &again);
+        *fuel = Some(left.into_inner());
+        end = queue.end.into_inner();
+    }
+    end.map_or(Ok(()), Err)
+}
+
+/// Does the same work on some threads, which ends the queue if there is none.
+fn start(plan: &Plan, threads: usize, queue: &BlockQueue<'_>, work: &(dyn Fn() + Sync)) {
     let work = || {
         let _environment = DefaultEnvironment::enter();
-        queue.work(&mut worker());
+        work();
     };
     thread::scope(|scope| {
         let start = |_| {
@@ -121,5 +170,4 @@ pub(super) fn compute<W: BlockWorker>(
             queue.ended(0, BlockEnd::Failed(Error::NoMemory(message.into())));
         }
     });
-    queue.end.into_inner().map_or(Ok(()), Err)
 }

@@ -54,13 +54,19 @@ impl PinnedFunction {
         let error = match end {
             BlockEnd::Failed(error) => error,
             BlockEnd::Stopped(request) => self.stopped(request),
+            BlockEnd::OutOfFuel => self.everywhere(&Failure::OutOfFuel),
         };
         RowError { row: Some(row), error }
     }
 
     /// Returns the error of a run that was stopped.
     pub(super) fn stopped(&self, request: StopRequest) -> Error {
-        let Diagnostic { code, message, .. } = self.diagnose(&request.into());
+        self.everywhere(&request.into())
+    }
+
+    /// Returns the error of a failure that has no place in the function.
+    fn everywhere(&self, failure: &Failure) -> Error {
+        let Diagnostic { code, message, .. } = self.diagnose(failure);
         let diagnostic = Diagnostic::error(code, &self.root.source, self.root.name_span, message);
         Error::of_run(diagnostic.with_note("it was computed in every row"))
     }

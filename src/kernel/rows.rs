@@ -14,8 +14,8 @@ use parking_lot::Mutex;
 /// What computes rows one by one.
 pub(super) struct RowCode {
     declared: Vec<Extern>,
-    /// Those that no run uses now.
-    contexts: Mutex<Vec<RowContext>>,
+    /// Those that no run uses now: that do not count fuel, and that do.
+    contexts: [Mutex<Vec<RowContext>>; 2],
 }
 
 /// A context with the functions of a kernel, and nothing else.
@@ -26,18 +26,24 @@ struct RowContext {
 
 impl RowCode {
     pub(super) fn new(declared: Vec<Extern>) -> Self {
-        Self { declared, contexts: Mutex::default() }
+        Self { declared, contexts: Default::default() }
+    }
+
+    /// Returns the contexts that no run uses now.
+    fn free(&self, counts: bool) -> &Mutex<Vec<RowContext>> {
+        let [plain, counting] = &self.contexts;
+        if counts { counting } else { plain }
     }
 
     /// Returns a context whose variables have these values.
-    fn context(&self, kernel: &PinnedFunction, variables: &[f64]) -> Result<RowContext, Error> {
-        let free = self.contexts.lock().pop();
+    fn context(&self, kernel: &PinnedFunction, variables: &[f64], counts: bool) -> Result<RowContext, Error> {
+        let free = self.free(counts).lock().pop();
         let mut context = match free {
             Some(context) => context,
             None => {
                 let PinnedFunction { graph, engine, .. } = kernel;
-                let context =
-                    Context::of_functions(engine, &graph.functions, &self.declared, &graph.variables)?;
+                let (functions, variables) = (&graph.functions, &graph.variables);
+                let context = Context::of_functions(engine, counts, functions, &self.declared, variables)?;
                 let (_, handle) = context.handle(&kernel.name, kernel.root.arity())?;
                 RowContext { context, handle }
             }
@@ -64,7 +70,9 @@ impl RowCode {
         }
         let threads = if kernel.effects.is_empty() { run.threads.max(1) } else { 1 };
         let threads = threads.min(output.len().div_ceil(blocks::BLOCK));
-        let made = (0..threads).map(|_| self.context(kernel, variables)).collect::<Result<Vec<_>, _>>()?;
+        let counts = run.fuel.is_some();
+        let made =
+            (0..threads).map(|_| self.context(kernel, variables, counts)).collect::<Result<Vec<_>, _>>()?;
         let state = run.state().clone();
         made.iter().for_each(|row| state.add(&row.context.stopper()));
         let free = Mutex::new(made);
@@ -79,10 +87,13 @@ impl RowCode {
             valid,
             goes_on,
             failed: &failed,
-            back: &self.contexts,
+            row_fuel: kernel.engine.config().limits.fuel.unwrap_or(u64::MAX),
+            free: &free,
         };
-        let computed = blocks::compute(output, &Plan { threads, has_large_frames: false }, worker);
+        let plan = Plan { threads, has_large_frames: false };
+        let computed = blocks::compute(output, &plan, &mut run.fuel, worker);
         state.clear();
+        self.free(counts).lock().extend(std::mem::take(&mut *free.lock()));
         if let Failing::Mark(marks) = &mut run.failing {
             for row in failed.into_inner() {
                 marks[row / 8] |= 1 << (row % 8);
@@ -102,12 +113,14 @@ struct RowWorker<'k, 'i> {
     goes_on: bool,
     /// The rows that have failed, in no particular order.
     failed: &'k Mutex<Vec<usize>>,
+    /// What a row may take at most, if it is counted.
+    row_fuel: u64,
     /// Where the context goes when the worker is done.
-    back: &'k Mutex<Vec<RowContext>>,
+    free: &'k Mutex<Vec<RowContext>>,
 }
 
 impl BlockWorker for RowWorker<'_, '_> {
-    fn block(&mut self, block: Block<'_>) -> Result<(), (usize, BlockEnd)> {
+    fn block(&mut self, block: Block<'_>, fuel: &mut Option<u64>) -> Result<(), (usize, BlockEnd)> {
         let Some(RowContext { context, handle }) = &mut self.context else {
             let error = Error::NoMemory("a thread has no context".into());
             return Err((block.start, BlockEnd::Failed(error)));
@@ -128,7 +141,20 @@ impl BlockWorker for RowWorker<'_, '_> {
                 };
             }
             let arguments = CallArguments::new(&self.arguments, &mut registers);
-            match context.call_handle(handle, arguments) {
+            if let Some(fuel) = fuel {
+                context.set_fuel(self.row_fuel.min(*fuel));
+            }
+            let called = context.call_handle(handle, arguments);
+            if let Some(fuel) = fuel {
+                let most = self.row_fuel.min(*fuel);
+                // The fuel of the run ends before that of the row.
+                let is_out = most == *fuel && called.as_ref().is_err_and(Error::is_out_of_fuel);
+                *fuel -= most.saturating_sub(context.fuel().unwrap_or(0));
+                if is_out && self.state.requested().is_none() {
+                    return Err((row, BlockEnd::OutOfFuel));
+                }
+            }
+            match called {
                 Ok(value) => *result = if value.is_nan() { f64::NAN } else { value },
                 Err(error) => {
                     if let Some(request) = self.state.requested() {
@@ -148,6 +174,6 @@ impl BlockWorker for RowWorker<'_, '_> {
 
 impl Drop for RowWorker<'_, '_> {
     fn drop(&mut self) {
-        self.back.lock().extend(self.context.take());
+        self.free.lock().extend(self.context.take());
     }
 }

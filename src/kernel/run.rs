@@ -1,5 +1,6 @@
 //! How a kernel is to be run.
 
+use crate::context::Context;
 use crate::deadline::Deadline;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -22,12 +23,24 @@ pub struct Run<'a> {
     /// When the run is to be stopped. That of the engine's
     /// [limits](crate::Limits::deadline) holds as well.
     pub deadline: Option<Instant>,
+    /// How many function entries and loop iterations all rows together may take, in the order
+    /// of the rows; after a run, what it has left. The same fuel ends a run at the same row
+    /// every time, whatever the threads, the processor and the number of rows that are
+    /// computed at once. Nothing is counted if `None`.
+    ///
+    /// Rows without a value take none. Where rows are computed one by one, they are interpreted
+    /// while they are counted, unless the engine counts anyway: then its
+    /// [limit](crate::Limits::fuel) is for each row by itself. What a row takes whose stack
+    /// overflows differs between the two.
+    pub fuel: Option<u64>,
     /// What happens when a row fails.
     pub failing: Failing<'a>,
     /// The rows that have values; the results of others are NaN, and they cannot fail. All
     /// rows have if `None`.
     pub valid: Option<Validity<'a>>,
     state: Arc<RunState>,
+    /// What else stops it.
+    outer: Option<StopHandle>,
 }
 
 /// What happens when a row fails. Being stopped ends the run in any case.
@@ -129,16 +142,30 @@ impl<'a> Run<'a> {
         Self::default()
     }
 
-    /// Returns a run over other rows, with the same threads and deadline, that the same
-    /// handles interrupt.
+    /// Returns a run over other rows, with the same threads and deadline and the fuel that is
+    /// left, that the same handles interrupt.
     pub fn next<'b>(&self) -> Run<'b> {
-        let state = self.state.clone();
-        Run { threads: self.threads, deadline: self.deadline, failing: Failing::Stop, valid: None, state }
+        let Self { threads, deadline, fuel, .. } = *self;
+        let (state, outer) = (self.state.clone(), self.outer.clone());
+        Run { threads, deadline, fuel, failing: Failing::Stop, valid: None, state, outer }
     }
 
     /// Returns a handle that interrupts it from any thread.
     pub fn interrupt_handle(&self) -> InterruptHandle {
         InterruptHandle::new(&self.stopper())
+    }
+
+    /// Makes it stop when what runs in a context is interrupted: for a host that has one
+    /// handle for both. The interrupt stays pending in the context.
+    pub fn stop_with(&mut self, context: &Context) {
+        self.outer = Some(context.stopper());
+    }
+
+    /// Returns what it is to stop for.
+    #[cfg(feature = "cli")]
+    pub(super) fn requested(&self) -> Option<StopRequest> {
+        let outer = || self.outer.as_ref().and_then(StopHandle::requested);
+        self.state.requested().or_else(outer)
     }
 
     pub(super) fn stopper(&self) -> StopHandle {
@@ -169,8 +196,10 @@ impl<'a> Run<'a> {
         let mut watched = WatchedRun { deadline: None, link: None, state: self.state.clone() };
         if nesting::is_inside() {
             process::settle();
-            watched.link = nesting::caller().map(|outer| RunLink::new(outer, self.stopper()));
         }
+        // A run inside of another one stops with that.
+        let outer = nesting::caller().filter(|_| nesting::is_inside()).or_else(|| self.outer.clone());
+        watched.link = outer.map(|outer| RunLink::new(outer, self.stopper()));
         if engine.config().limits.deadline.is_some() || self.deadline.is_some() {
             let alarm = engine.deadlines().alarm(self.stopper());
             alarm.set_end(self.deadline);

@@ -4,7 +4,7 @@ use super::blocks::{self, Block, BlockEnd, BlockWorker, Plan};
 use super::column::{Column, RowError};
 use super::pinned::PinnedFunction;
 use super::remark::Remark;
-use super::run::{Run, RunState};
+use super::run::{Run, RunState, Validity};
 use crate::budget::ContextBudget;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -48,7 +48,8 @@ impl WideCode {
         every: u64,
         run: &Run<'_>,
     ) -> Result<Arc<ColumnCode>, Failure> {
-        let is_for = |code: &&Arc<ColumnCode>, set| code.entry().every == set;
+        let counts = run.fuel.is_some();
+        let is_for = |code: &&Arc<ColumnCode>, set| code.entry().every == set && code.counts_fuel() == counts;
         let mut wanted = every;
         if let Some(first) = self.first.get() {
             if is_for(&first, every) {
@@ -65,7 +66,8 @@ impl WideCode {
             }
         }
         let jit = kernel.engine.jit().map_err(|error| Failure::System(error.to_string()))?;
-        let code = ColumnCode::of(jit, &kernel.graph, wanted, self.lanes, &self.budget, &run.stopper())?;
+        let (graph, stopper) = (&kernel.graph, run.stopper());
+        let code = ColumnCode::of(jit, graph, wanted, self.lanes, counts, &self.budget, &stopper)?;
         let code = Arc::new(code);
         if !is_for(&self.first.get_or_make(|| code.clone()), wanted) {
             self.others.lock().push(code.clone());
@@ -86,7 +88,7 @@ impl WideCode {
         variables: &[f64],
         inputs: &[Column<'_>],
         output: &mut [f64],
-        run: &Run<'_>,
+        run: &mut Run<'_>,
     ) -> Result<(), RowError> {
         if output.is_empty() {
             return Ok(());
@@ -112,21 +114,22 @@ impl WideCode {
             Vec::new()
         };
         let plan = Plan { threads: run.threads, has_large_frames: kernel.graph.size > LARGE_FRAME };
+        let (state, valid) = (run.state().clone(), run.valid);
         let worker = || WideWorker {
             code: &code,
-            state: run.state(),
+            state: &state,
+            valid,
             inputs,
             values: &values,
             filled: &filled,
             columns: Vec::with_capacity(inputs.len()),
         };
-        let computed = blocks::compute(output, &plan, worker);
-        computed.map_err(|(row, end)| kernel.error(row, end))?;
+        let computed = blocks::compute(output, &plan, &mut run.fuel, worker);
         if let Some(valid) = run.valid {
             let rows = output.iter_mut().enumerate().filter(|(row, _)| !valid.is_valid(*row));
             rows.for_each(|(_, value)| *value = f64::NAN);
         }
-        Ok(())
+        computed.map_err(|(row, end)| kernel.error(row, end))
     }
 
     /// Returns how it is run.
@@ -172,6 +175,7 @@ fn same_in_every_row(inputs: &[Column<'_>]) -> u64 {
 struct WideWorker<'k, 'i> {
     code: &'k ColumnCode,
     state: &'k RunState,
+    valid: Option<Validity<'k>>,
     inputs: &'k [Column<'i>],
     values: &'k [f64],
     filled: &'k [Vec<f64>],
@@ -208,30 +212,106 @@ impl<'k, 'i: 'k> WideWorker<'k, 'i> {
             }
         }
         let columns: Vec<&[f64]> = padded.chunks(lanes).collect();
-        let done = self.code.run(self.state.word(), &columns, self.values, computed);
+        let done = self.code.run(self.state.word(), &columns, self.values, computed, &mut 0);
         output.copy_from_slice(&computed[..rows]);
         if done < lanes { Err(self.stopped(start + done.min(rows - 1))) } else { Ok(()) }
     }
 }
 
+/// The most fuel that is counted in lanes: nothing takes as much in a year.
+const MOST_FUEL: u64 = 1 << 56;
+
+// Where fuel is counted.
+impl<'k, 'i: 'k> WideWorker<'k, 'i> {
+    /// Computes rows, a multiple of the number of lanes. Returns how many are complete; with
+    /// fewer, it was asked to stop. `None`, and takes nothing, if they take more than the fuel.
+    fn whole(&mut self, start: usize, output: &mut [f64], fuel: &mut i64) -> Option<usize> {
+        self.columns.clear();
+        for index in 0..self.inputs.len() {
+            let rows = self.rows(index, start, output.len());
+            self.columns.push(rows);
+        }
+        let mut left = *fuel;
+        let done = self.code.run(self.state.word(), &self.columns, self.values, output, &mut left);
+        if left < 0 {
+            return None;
+        }
+        *fuel = left;
+        Some(done)
+    }
+
+    /// Computes the rows of a block, all with values, as far as the fuel lasts.
+    fn counted(&mut self, start: usize, output: &mut [f64], fuel: &mut i64) -> Result<(), (usize, BlockEnd)> {
+        let lanes = self.code.lanes();
+        let whole = output.len() - output.len() % lanes;
+        let are_valid = self.valid.is_none_or(|valid| (start..start + whole).all(|row| valid.is_valid(row)));
+        let at_once = if are_valid { self.whole(start, &mut output[..whole], fuel) } else { None };
+        match at_once {
+            Some(done) if done < whole => return Err(self.stopped(start + done)),
+            Some(_) => return self.one_by_one(start + whole, &mut output[whole..], fuel),
+            None => {}
+        }
+        for (start, output) in (start..).step_by(lanes).zip(output.chunks_mut(lanes)) {
+            let are_valid = |valid: Validity<'_>| (start..start + lanes).all(|row| valid.is_valid(row));
+            let is_whole = output.len() == lanes && self.valid.is_none_or(are_valid);
+            match if is_whole { self.whole(start, output, fuel) } else { None } {
+                Some(done) if done < lanes => return Err(self.stopped(start + done)),
+                Some(_) => {}
+                None => self.one_by_one(start, output, fuel)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes rows one by one, each in all lanes: so each takes of the fuel what it takes
+    /// alone, times the number of lanes.
+    fn one_by_one(&self, start: usize, output: &mut [f64], fuel: &mut i64) -> Result<(), (usize, BlockEnd)> {
+        let lanes = self.code.lanes();
+        let mut memory = vec![0.0; (self.inputs.len() + 1) * lanes];
+        for (row, result) in (start..).zip(output) {
+            if self.valid.is_some_and(|valid| !valid.is_valid(row)) {
+                continue;
+            }
+            let (computed, repeated) = memory.split_at_mut(lanes);
+            for (index, column) in repeated.chunks_mut(lanes).enumerate() {
+                column.fill(self.rows(index, row, 1).first().copied().unwrap_or(0.0));
+            }
+            let columns: Vec<&[f64]> = repeated.chunks(lanes).collect();
+            let mut left = *fuel * lanes as i64;
+            let done = self.code.run(self.state.word(), &columns, self.values, computed, &mut left);
+            if left < 0 {
+                *fuel = 0;
+                return Err((row, BlockEnd::OutOfFuel));
+            }
+            *fuel = left / lanes as i64;
+            if done < lanes {
+                return Err(self.stopped(row));
+            }
+            *result = computed[0];
+        }
+        Ok(())
+    }
+}
+
 impl<'k, 'i: 'k> BlockWorker for WideWorker<'k, 'i> {
-    fn block(&mut self, block: Block<'_>) -> Result<(), (usize, BlockEnd)> {
+    fn block(&mut self, block: Block<'_>, fuel: &mut Option<u64>) -> Result<(), (usize, BlockEnd)> {
         let Block { start, output } = block;
         if self.state.requested().is_some() {
             return Err(self.stopped(start));
         }
+        if let Some(fuel) = fuel {
+            let lent = (*fuel).min(MOST_FUEL) as i64;
+            let mut left = lent;
+            let result = self.counted(start, output, &mut left);
+            *fuel -= (lent - left) as u64;
+            return result;
+        }
         let whole = output.len() - output.len() % self.code.lanes();
         let (output, rest) = output.split_at_mut(whole);
-        if whole > 0 {
-            self.columns.clear();
-            for index in 0..self.inputs.len() {
-                let rows = self.rows(index, start, whole);
-                self.columns.push(rows);
-            }
-            let done = self.code.run(self.state.word(), &self.columns, self.values, output);
-            if done < whole {
-                return Err(self.stopped(start + done));
-            }
+        if whole > 0
+            && let Some(done) = self.whole(start, output, &mut 0).filter(|done| *done < whole)
+        {
+            return Err(self.stopped(start + done));
         }
         if rest.is_empty() { Ok(()) } else { self.rest(start + whole, rest) }
     }

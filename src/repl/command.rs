@@ -79,6 +79,7 @@ commands! {
     Time "time" Code "EXPR" "run once, and show the time to parse, compile and run";
     Bench "bench" Code "EXPR" "run many times, and show the median time of a run";
     Plot "plot" Code "EXPR, … [, VAR = A..B] [--svg FILE]" "draw curves; A..B defaults to -10..10";
+    Map "map" Code "EXPR --in FILE [--out FILE] [--name COLUMN] [--alone]" "compute EXPR in every row of a table, with its columns as variables";
     Trace "trace" Switch "on|off" "show what happens to definitions, as it happens";
     Stats "stats" Nothing "" "statistics about this session";
     Reset "reset" Nothing "" "remove everything but what init.kal defines";
@@ -103,6 +104,9 @@ pub(super) enum CommandError {
     Program(#[from] Error),
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// A row of a table failed, which is described.
+    #[error("{error}")]
+    Row { error: Error, place: String },
     #[error("{}: {error}", .path.display())]
     File { path: PathBuf, error: io::Error },
     #[error("{0}")]

@@ -45,7 +45,7 @@ impl Completion {
         let Ok(command) = command::find(name) else { return Ok((pos, Vec::new())) };
         Ok(match command.arguments {
             ArgumentKind::File | ArgumentKind::AnyFile => self.files.complete_path(line, pos)?,
-            ArgumentKind::Code if before.contains("--svg ") => self.files.complete_path(line, pos)?,
+            ArgumentKind::Code if is_in_file(before) => self.files.complete_path(line, pos)?,
             ArgumentKind::Code => (start, words(context, word)),
             ArgumentKind::Topic => (start, topics(context, word)),
             ArgumentKind::Name | ArgumentKind::AnyName | ArgumentKind::Place => {
@@ -65,6 +65,12 @@ fn command_before(before: &str) -> Option<(&str, Option<&str>)> {
         Some((name, arguments)) => Some((name, Some(arguments))),
         None => Some((rest, None)),
     }
+}
+
+/// Returns whether a file is being typed, after an option that takes one.
+fn is_in_file(before: &str) -> bool {
+    let option = before.split_whitespace().rev().find(|word| word.starts_with("--"));
+    option.is_some_and(|option| ["--svg", "--in", "--out"].contains(&option) && !before.ends_with(option))
 }
 
 fn word_start(before: &str) -> usize {
@@ -164,6 +170,8 @@ mod tests {
         assert_eq!(command_before(" :lo"), Some(("lo", None)));
         assert_eq!(command_before(":load a b"), Some(("load", Some("a b"))));
         assert_eq!(command_before("load"), None);
+        assert!(is_in_file(":map a --in x.c") && is_in_file(":plot x --svg "));
+        assert!(!is_in_file(":map a --in") && !is_in_file(":map a --in x --name n") && !is_in_file(":map a"));
         assert_eq!(commands("lo").len(), 1);
         assert_eq!(commands("").len(), COMMANDS.len());
     }

@@ -2,7 +2,7 @@
 
 use super::command::{self, ArgumentKind, CommandError, PromptAction};
 use super::session::{ReplSession, SessionFlow};
-use super::{bench, debug, edit, help, inspect, plot, saved, session, trace, watch};
+use super::{bench, debug, edit, help, inspect, map, plot, saved, session, trace, watch};
 
 impl ReplSession<'_> {
     /// Executes the command of this name, and reports what is wrong with it.
@@ -11,6 +11,11 @@ impl ReplSession<'_> {
             Ok(flow) => flow,
             Err(CommandError::Program(error)) => {
                 self.error(&error);
+                SessionFlow::Continue
+            }
+            Err(CommandError::Row { error, place }) => {
+                self.error(&error);
+                self.reporter.line(&place);
                 SessionFlow::Continue
             }
             Err(other) => {
@@ -61,6 +66,7 @@ impl ReplSession<'_> {
             PromptAction::Time => bench::time(self, text)?,
             PromptAction::Bench => bench::bench(self, text)?,
             PromptAction::Plot => plot::plot(self, text)?,
+            PromptAction::Map => map::map(self, text)?,
             PromptAction::Trace => trace::trace(self, text)?,
             PromptAction::Stats => inspect::stats(self, text)?,
             PromptAction::Reset => session::reset(self, text)?,

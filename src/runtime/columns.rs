@@ -5,7 +5,8 @@ use std::mem;
 use std::sync::atomic::AtomicU64;
 
 /// The signature of such code: see `ColumnEntry` of the code generator.
-type ColumnBody = unsafe extern "C" fn(*const AtomicU64, *const *const f64, *const f64, *mut f64, u64) -> u64;
+type ColumnBody =
+    unsafe extern "C" fn(*const AtomicU64, *const *const f64, *const f64, *mut f64, u64, *mut i64) -> u64;
 
 /// The number of parameters up to which their addresses are gathered on the stack.
 const FEW: usize = 16;
@@ -23,6 +24,7 @@ pub unsafe fn run_columns(
     columns: &[&[f64]],
     values: &[f64],
     output: &mut [f64],
+    fuel: &mut i64,
 ) -> usize {
     let mut few = [std::ptr::null(); FEW];
     let many: Vec<*const f64>;
@@ -36,6 +38,7 @@ pub unsafe fn run_columns(
     // SAFETY: the address is that of code with this signature, by this function's contract.
     let run: ColumnBody = unsafe { mem::transmute(body) };
     // SAFETY: it reads and writes what the arguments lead to, by the same contract.
-    let done = unsafe { run(stop, addresses, values.as_ptr(), output.as_mut_ptr(), output.len() as u64) };
+    let done =
+        unsafe { run(stop, addresses, values.as_ptr(), output.as_mut_ptr(), output.len() as u64, fuel) };
     done as usize
 }

@@ -18,25 +18,15 @@ const TWICE: Duration = Duration::from_secs(1);
 /// ends it at once.
 pub(crate) struct Idle {
     now: Arc<AtomicBool>,
-    handle: Arc<Mutex<InterruptHandle>>,
+    handle: InterruptHandle,
     deadline: Option<Instant>,
 }
 
 impl Idle {
-    /// Makes Ctrl-C interrupt what another handle is for, at once if it was pressed just
-    /// before.
-    #[cfg(feature = "cli")]
-    pub(crate) fn interrupt_instead(&self, handle: InterruptHandle) {
-        let before = std::mem::replace(&mut *self.handle.lock(), handle.clone());
-        if before.is_pending() {
-            handle.interrupt();
-        }
-    }
-
     /// Waits for input, unless Ctrl-C or the deadline came just before.
     pub(crate) fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.now.store(true, Ordering::SeqCst);
-        if self.handle.lock().is_pending() {
+        if self.handle.is_pending() {
             exit::leave(Exit::Interrupted);
         }
         if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
@@ -53,10 +43,9 @@ impl Idle {
 /// default, and the deadline is noticed when input arrives.
 pub(crate) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idle {
     let last: Mutex<Option<Instant>> = Mutex::default();
-    let idle = Idle { now: Arc::default(), handle: Arc::new(Mutex::new(handle)), deadline };
-    let (is_idle, target) = (idle.now.clone(), idle.handle.clone());
+    let idle = Idle { now: Arc::default(), handle, deadline };
+    let (is_idle, handle) = (idle.now.clone(), idle.handle.clone());
     let _ = ctrlc::set_handler(move || {
-        let handle = target.lock().clone();
         let now = Instant::now();
         let before = last.lock().replace(now);
         // An interrupt that is still pending has not stopped anything.

@@ -5,80 +5,11 @@
 use crate::choices::{Choices, Random};
 use crate::modes;
 use crate::program::program;
+use crate::rows::{self, applied, bits, inputs, numbers, row_by_row, value_at};
 use crate::{binary, scale};
 use kal::{Column, Config, Context, Engine, Error, Failing, Kernel, Limits, Processor, Run, Validity};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-/// Numbers at which something changes.
-const EDGES: [f64; 29] = [
-    0.0,
-    -0.0,
-    1.0,
-    -1.0,
-    2.0,
-    -2.0,
-    3.0,
-    0.5,
-    -0.5,
-    0.1,
-    10.0,
-    -10.0,
-    7.25,
-    100.0,
-    1e16,
-    -1e16,
-    9007199254740991.0,
-    9007199254740993.0,
-    1e300,
-    -1e300,
-    1e-300,
-    5e-324,
-    -5e-324,
-    f64::MIN_POSITIVE,
-    f64::MAX,
-    f64::MIN,
-    f64::INFINITY,
-    f64::NEG_INFINITY,
-    f64::NAN,
-];
-
-/// Returns numbers: edges, small integers and random bits.
-fn numbers(random: &mut Random, count: usize) -> Vec<f64> {
-    let mut number = || match random.below(4) {
-        0 => random.pick(&EDGES),
-        1 => random.below(21) as f64 - 10.0,
-        2 => (random.below(2001) as f64 - 1000.0) / 64.0,
-        _ => f64::from_bits(((random.below(1 << 31) as u64) << 33) | random.below(1 << 31) as u64),
-    };
-    (0..count).map(|_| number()).collect()
-}
-
-/// Returns the bits of numbers; all NaNs have the same.
-fn bits(numbers: &[f64]) -> Vec<u64> {
-    numbers.iter().map(|number| if number.is_nan() { f64::NAN } else { *number }.to_bits()).collect()
-}
-
-/// Returns the results of calling a function for each row.
-fn row_by_row(context: &mut Context, name: &str, columns: &[Column<'_>], rows: usize) -> Vec<f64> {
-    let value = |column: &Column<'_>, row: usize| match column {
-        Column::Values(values) => values[row],
-        Column::Every(value) => *value,
-    };
-    let call = |row| {
-        let arguments: Vec<f64> = columns.iter().map(|column| value(column, row)).collect();
-        context.call(name, &arguments).unwrap_or_else(|error| panic!("{name}{arguments:?}: {error}"))
-    };
-    (0..rows).map(call).collect()
-}
-
-fn applied(kernel: &Kernel, columns: &[Column<'_>], rows: usize, threads: usize) -> Vec<f64> {
-    let mut output = vec![7.0; rows];
-    let mut run = Run::new();
-    run.threads = threads;
-    kernel.apply(columns, &mut output, &mut run).unwrap_or_else(|error| panic!("{kernel:?}: {error}"));
-    output
-}
 
 /// Engines whose kernels differ.
 fn engines() -> Vec<(String, Engine)> {
@@ -165,11 +96,7 @@ fn many_rows_at_once_are_what_they_are_one_by_one() {
 
 #[test]
 fn random_functions_agree_over_columns() {
-    agree(scale("KAL_COLUMNS", 2_000), |random| {
-        let functions = 1 + random.below(3);
-        let define = |number| Body { random, locals: Vec::new(), number, left: 40 }.function();
-        (0..functions).map(define).collect::<Vec<_>>().join("\n")
-    });
+    agree(scale("KAL_COLUMNS", 2_000), |random| rows::functions(random));
 }
 
 #[test]
@@ -229,106 +156,138 @@ fn agree(count: u64, make: impl Fn(&mut Random) -> String + Sync) {
     assert!(compared > count / 2, "only {compared} functions of {count} programs");
 }
 
-/// The body of a function in progress: it assigns locals in branches and loops that rows
-/// take and leave differently.
-struct Body<'r> {
-    random: &'r mut Random,
-    locals: Vec<String>,
-    /// The number of the function.
-    number: usize,
-    /// How many parts more it may have, about.
-    left: usize,
+/// Returns the row at which a run ends since its fuel does, if it does.
+fn fuelled(kernel: &Kernel, inputs: &[Column<'_>], output: &mut [f64], run: &mut Run<'_>) -> Option<usize> {
+    let error = kernel.apply(inputs, output, run).err()?;
+    assert_eq!(error.error.to_string(), "out of fuel", "{kernel:?}");
+    assert_eq!(error.error.diagnostics()[0].code, kal::diagnostic::ErrorCode::OutOfFuel);
+    error.row
 }
 
-impl Body<'_> {
-    fn function(mut self) -> String {
-        let number = self.number;
-        self.locals = vec!["x".into(), "y".into()];
-        let (first, second) = (self.value(2), self.value(1));
-        self.locals.extend(["a".into(), "b".into()]);
-        let (body, result) = (self.statement(3), self.value(2));
-        format!("def f{number}(x y) var a = {first}, b = {second} in {body} : {result}")
-    }
-
-    fn local(&mut self) -> String {
-        let index = self.random.below(self.locals.len());
-        self.locals[index].clone()
-    }
-
-    /// Returns an expression without effects.
-    fn value(&mut self, depth: usize) -> String {
-        self.left = self.left.saturating_sub(1);
-        if depth == 0 || self.left == 0 {
-            let numbers = ["0", "1", "2", "0.5", "3", "10", "-1", "1e300", "0.1"];
-            return if self.random.below(3) == 0 { self.random.pick(&numbers).into() } else { self.local() };
+#[test]
+fn fuel_ends_a_run_at_the_same_row_everywhere() {
+    const ROWS: usize = 9_000;
+    const PLENTY: u64 = 1 << 40;
+    let functions = format!(
+        "{FUNCTIONS}
+         def down(n) if n < 1 then 0 else 1 + down(n - 1)
+         def deep(x y) down(fabs(x) % 12) + nested(x, y)"
+    );
+    // What each row takes and gives, in a context that counts.
+    let limits = Limits { fuel: Some(PLENTY), ..Limits::default() };
+    let mut counting = context_of(Config::new().limits(limits), &functions);
+    let processor: Processor = "x86-64-v3".parse().expect("it is one");
+    let configs = [Config::new(), Config::new().lanes(2), Config::new().processor(processor)];
+    let mut contexts: Vec<Context> =
+        configs.into_iter().map(|config| context_of(config, &functions)).collect();
+    contexts.push(context_of(Config::new().mode(kal::Mode::Interpret), &functions));
+    let mut random = Random::new(5);
+    for description in counting.definitions() {
+        let (name, arity) = (description.name.as_str(), description.parameters.len());
+        let mut columns: Vec<Vec<f64>> = (0..arity).map(|_| numbers(&mut random, ROWS)).collect();
+        if name == "down" {
+            columns[0] = (0..ROWS).map(|row| (row % 9) as f64).collect();
         }
-        let mut part = || self.value(depth - 1);
-        let (one, other) = (part(), part());
-        match self.random.below(14) {
-            0..4 => format!("({one} {} {other})", self.random.pick(&["+", "-", "*", "/"])),
-            4 => format!("({one} % {other})"),
-            5 => format!("({one} {} {other})", self.random.pick(&["<", "<=", "==", "!=", ">", ">="])),
-            6 => format!("({one} && {other})"),
-            7 => format!("({one} || {other})"),
-            8 => format!("(if {one} then {other} else {})", self.value(depth - 1)),
-            9 => format!(
-                "{}({one})",
-                self.random.pick(&["sin", "exp", "sqrt", "floor", "fabs", "log", "sign"])
-            ),
-            10 => {
-                format!("{}({one}, {other})", self.random.pick(&["fmax", "mod", "atan2", "copysign", "pow"]))
-            }
-            11 if self.number > 0 => format!("f{}({one}, {other})", self.random.below(self.number)),
-            12 => format!("(var t = {one} in t * t - {other})"),
-            _ => format!("-{one}"),
+        let every = if name == "down" { 0 } else { random.below(1 << arity) };
+        let inputs = inputs(&columns, every);
+        // Every 7th row has no value: it takes nothing.
+        let bitmap: Vec<u8> = (0..ROWS.div_ceil(8))
+            .map(|byte| (0..8).fold(0, |bits, bit| bits | u8::from((byte * 8 + bit) % 7 != 3) << bit))
+            .collect();
+        let (mut values, mut taken) = (Vec::new(), Vec::new());
+        for row in 0..ROWS {
+            let arguments: Vec<f64> = inputs.iter().map(|input| value_at(input, row)).collect();
+            values.push(counting.call(name, &arguments).expect("it has plenty"));
+            taken.push(PLENTY - counting.fuel().expect("it is counted"));
         }
-    }
-
-    /// Returns an expression that assigns locals.
-    fn statement(&mut self, depth: usize) -> String {
-        self.left = self.left.saturating_sub(1);
-        let assigned = self.locals[2 + self.random.below(2)].clone();
-        if depth == 0 || self.left == 0 {
-            return format!("({assigned} = {})", self.value(2));
-        }
-        match self.random.below(7) {
-            0 => format!("(x = {})", self.value(2)),
-            1 => format!("({} : {})", self.statement(depth - 1), self.statement(depth - 1)),
-            2 => {
-                let condition = self.value(2);
-                format!(
-                    "(if {condition} then {} else {})",
-                    self.statement(depth - 1),
-                    self.statement(depth - 1)
-                )
+        let values = bits(&values);
+        for (kernel, threads) in contexts.iter_mut().flat_map(|context| {
+            let kernel = context.kernel(name).expect("it is defined");
+            [(kernel.clone(), 1), (kernel, 3)]
+        }) {
+            for masked in [false, true] {
+                let valid = masked.then_some(Validity { bitmap: &bitmap, offset: 0 });
+                let is_valid = |row: usize| valid.is_none_or(|valid| valid.is_valid(row));
+                let sums: Vec<u64> = (0..ROWS)
+                    .scan(0, |sum, row| {
+                        *sum += if is_valid(row) { taken[row] } else { 0 };
+                        Some(*sum)
+                    })
+                    .collect();
+                let total = sums[ROWS - 1];
+                for fuel in
+                    [0, 1, sums[4095], sums[4095] - 1, sums[4100] + 1, total / 3, total - 1, total, total + 9]
+                {
+                    let mut run = Run::new();
+                    (run.threads, run.fuel, run.valid) = (threads, Some(fuel), valid);
+                    let mut output = vec![7.0; ROWS];
+                    let end = fuelled(&kernel, &inputs, &mut output, &mut run);
+                    let expected = sums.iter().position(|sum| *sum > fuel);
+                    let what = format!("{kernel:?}, {threads} threads, fuel {fuel} of {total}, set {every}");
+                    assert_eq!(end, expected, "{what}");
+                    assert_eq!(
+                        run.fuel,
+                        Some(if end.is_some() { 0 } else { fuel - total.min(fuel) }),
+                        "{what}"
+                    );
+                    for row in 0..end.unwrap_or(ROWS) {
+                        let wanted = if is_valid(row) { values[row] } else { f64::NAN.to_bits() };
+                        assert_eq!(output[row].to_bits(), wanted, "{what}, row {row}");
+                    }
+                }
             }
-            3 => format!("({} && {})", self.value(1), self.statement(depth - 1)),
-            4 => {
-                let index = format!("i{depth}");
-                let (start, end) = (self.value(1), self.value(1));
-                let body = self.statement(depth - 1);
-                format!(
-                    "(for {index} = {start}, {index} < {end} && {index} < 5, 1 + fabs({index}) in {body})"
-                )
-            }
-            5 => {
-                let count = format!("n{depth}");
-                let (condition, body) = (self.value(2), self.statement(depth - 1));
-                let counts = format!("{count} < 6 && {condition}");
-                format!("(var {count} = 0 in while {counts} in ({count} = {count} + 1) : {body})")
-            }
-            _ => format!("({assigned} += {})", self.value(2)),
         }
     }
 }
 
-/// Returns columns as arguments; of those in a set, by bit, the first value for every row.
-fn inputs(columns: &[Vec<f64>], every: usize) -> Vec<Column<'_>> {
-    let mut inputs = Vec::new();
-    for (index, column) in columns.iter().enumerate() {
-        inputs.push(if every >> index & 1 == 1 { Column::Every(column[0]) } else { Column::Values(column) });
+#[test]
+fn fuel_ends_rows_without_an_end() {
+    let mut context =
+        context("def f(x) for i = 0, i < 10 || x == 9000 in i  def g(x) if x < 1 then 0 else g(x - 1)");
+    let rows: Vec<f64> = (0..20_000).map(f64::from).collect();
+    for threads in [1, 3] {
+        let mut run = Run::new();
+        (run.threads, run.fuel) = (threads, Some(1_000_000));
+        let mut output = vec![7.0; rows.len()];
+        let kernel = context.kernel("f").expect("it is defined");
+        assert!(kernel.is_wide());
+        assert_eq!(fuelled(&kernel, &[Column::Values(&rows)], &mut output, &mut run), Some(9000));
+        assert!(output[..9000].iter().all(|value| *value == 0.0));
+        // Rows that fail are skipped, but not that for which there is no fuel.
+        let mut marks = vec![0; rows.len().div_ceil(8)];
+        (run.fuel, run.failing) = (Some(1_000), Failing::Mark(&mut marks));
+        let kernel = context.kernel("g").expect("it is defined");
+        assert!(!kernel.is_wide());
+        // A row takes one entry more than its number: the sum up to 43 is 990.
+        assert_eq!(fuelled(&kernel, &[Column::Values(&rows)], &mut output, &mut run), Some(44));
+        assert_eq!(marks.iter().map(|byte| u32::from(*byte)).sum::<u32>(), 0);
     }
-    inputs
+    // What is left is for the next run.
+    let kernel = context.kernel("g").expect("it is defined");
+    let mut run = Run::new();
+    run.fuel = Some(1_000);
+    kernel.apply(&[Column::Every(9.0)], &mut [0.0; 50], &mut run).expect("it has enough");
+    assert_eq!(run.fuel, Some(500));
+    let mut next = run.next();
+    assert_eq!(fuelled(&kernel, &[Column::Every(9.0)], &mut [0.0; 60], &mut next), Some(50));
+
+    // The limit of an engine is for each row, and a row that takes more fails as others do.
+    let limits = Limits { fuel: Some(20), ..Limits::default() };
+    let mut context = context_of(Config::new().limits(limits), "def g(x) if x < 1 then 0 else g(x - 1)");
+    let kernel = context.kernel("g").expect("it is defined");
+    let values = [5.0, 30.0, 5.0, 25.0, 30.0];
+    let (mut output, mut run) = ([7.0; 5], Run::new());
+    (run.fuel, run.failing) = (Some(60), Failing::Nan);
+    assert_eq!(fuelled(&kernel, &[Column::Values(&values)], &mut output, &mut run), Some(4));
+    assert_eq!(bits(&output[..4]), bits(&[0.0, f64::NAN, 0.0, f64::NAN]));
+}
+
+/// Returns a context of an engine like this, with these definitions.
+fn context_of(config: Config, text: &str) -> Context {
+    let mut context =
+        Engine::with_config(config).expect("an engine starts").context().expect("there is memory");
+    context.eval(text).expect("it is right");
+    context
 }
 
 fn context(text: &str) -> Context {

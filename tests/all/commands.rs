@@ -345,6 +345,53 @@ fn places_have_one_name() {
 }
 
 #[test]
+fn a_formula_is_computed_in_every_row_of_a_table() {
+    let folder = Folder::new("map-prompt");
+    let table: String = (0..30).map(|row| format!("{row},{}\n", row * row)).collect();
+    std::fs::write(folder.path().join("my table.csv"), format!("n,square\n{table}")).unwrap();
+    let input = "var k = 10
+def scaled(square) square * k
+:map scaled --in my table.csv
+:map n + k --in my table.csv --name sum --out sums.csv
+k = 100
+:map scaled(n) / 2 --in sums.csv --alone --out half.csv
+:map sum, --in sums.csv
+:map sum --in none.csv
+:map sum
+:map sum + missing --in sums.csv --name r
+def f(n) if n < 20 then n else missing(n)
+:map f(n) --in sums.csv --name f --out half.csv
+:map f(n) --in sums.csv --name sum
+k
+";
+    let ran = session(&folder, input);
+    let shown: Vec<String> = (0..10).map(|row| format!("{row},{},{}", row * row, row * row * 10)).collect();
+    let mut expected = vec!["10", "scaled(square) defined", "n,square,scaled"];
+    expected.extend(shown.iter().map(String::as_str));
+    expected.extend(["…: more rows; --out FILE writes all of them", "sums.csv: 30 rows"]);
+    expected.extend(["100", "half.csv: 30 rows", "f(n) defined", "100"]);
+    let answers: Vec<&str> = ran.out().lines().collect();
+    assert_eq!(answers[answers.len() - expected.len() + 1..], expected[1..], "{answers:#?}");
+    let sums: String = (0..30).map(|row| format!("{row},{},{}\n", row * row, row + 10)).collect();
+    assert_eq!(read(folder.path().join("sums.csv")), format!("n,square,sum\n{sums}"));
+    let half: String = (0..30).map(|row| format!("{}\n", row * 50)).collect();
+    assert_eq!(read(folder.path().join("half.csv")), format!("scaled(n) / 2\n{half}"));
+    let said = ran.err();
+    for part in [
+        "error[E0103]",
+        "error: none.csv: No such file or directory (os error 2)\n",
+        "error: usage: :map EXPR --in FILE [--out FILE] [--name COLUMN] [--alone]\n",
+        "unknown variable `missing`",
+        "the columns are `n`, `square`, `sum`",
+        "error[E0301]",
+        "note: sums.csv:22: the row that failed: n = 20\n",
+        "error: the table has a column `sum`: give the results another name with --name\n",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
 fn plots_need_only_what_cannot_be_guessed() {
     let picture = |input: &str| answers("plot-guess", input).join("\n");
     assert_eq!(picture(":plot sin\n"), picture(":plot sin(x), x = -10..10\n"));

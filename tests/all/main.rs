@@ -39,6 +39,8 @@ mod modes;
 mod modules;
 mod nested;
 mod options;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod preview;
 mod program;
 mod programs;
@@ -49,6 +51,7 @@ mod reading_stops;
 mod redefining;
 mod resuming;
 mod robustness;
+mod rows;
 mod seeds;
 mod sessions;
 mod shapes;

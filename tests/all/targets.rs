@@ -2,20 +2,25 @@
 //! `fuzz/` call these functions; the suite does so with the seeds and with
 //! what was once found.
 
-use crate::choices::Bytes;
+use crate::choices::{Bytes, Choices, Random};
 use crate::model::Session;
 use crate::modes::{MODES, engine, observe};
 use crate::program::{Item, Program, program};
-use crate::reading;
-use kal::{Config, Engine, Limits, TierUp};
+use crate::{reading, rows};
+use kal::{Config, Engine, Limits, Processor, Run, TierUp};
 use std::cell::LazyCell;
 
 /// Does something with bytes.
 type Target = fn(&[u8]);
 
 /// A target of this file: its name, which is that of its folder of seeds.
-pub const TARGETS: &[(&str, Target)] =
-    &[("text", text), ("programs", programs), ("redefinitions", redefinitions), ("api", api)];
+pub const TARGETS: &[(&str, Target)] = &[
+    ("text", text),
+    ("programs", programs),
+    ("redefinitions", redefinitions),
+    ("api", api),
+    ("columns", columns),
+];
 
 /// A program that runs for longer says nothing new.
 const FUEL: u64 = 200_000;
@@ -27,6 +32,16 @@ thread_local! {
     /// An engine that counts, to know which programs are short.
     static COUNTING: LazyCell<Engine> =
         LazyCell::new(|| engine(0, Limits { fuel: Some(FUEL), ..Limits::default() }));
+    /// Engines whose kernels differ: in their lanes, and in what their masks are.
+    static LANES: LazyCell<Vec<Engine>> = LazyCell::new(|| {
+        let engine = |(lanes, level): (u32, &str)| {
+            let processor: Processor = level.parse().expect("it is one");
+            Engine::with_config(Config::new().workers(1).lanes(lanes).processor(processor)).ok()
+        };
+        let levels = ["x86-64", "x86-64-v3", "native"];
+        let pairs = levels.iter().flat_map(|level| [2, 4, 8, 16].map(|lanes| (lanes, *level)));
+        pairs.filter_map(engine).collect()
+    });
     /// The engine for sessions.
     static SESSIONS: LazyCell<Engine> = LazyCell::new(|| {
         let limits = Limits { stack: 1 << 20, ..Limits::default() };
@@ -82,6 +97,54 @@ pub fn api(bytes: &[u8]) {
         let mut session = Session::new(engine, &mut choices);
         while !session.choices_are_over() {
             session.step();
+        }
+    });
+}
+
+/// Functions over columns give the bits of calls, and take their fuel, with any number of
+/// lanes and of threads.
+pub fn columns(bytes: &[u8]) {
+    let Some((first, rest)) = bytes.split_first() else { return };
+    let mut choices = Bytes(rest);
+    let count = [1, 37, 257, 8200][choices.below(4)];
+    let (every, threads) = (choices.below(4), 1 + 2 * choices.below(2));
+    let text = rows::functions(&mut choices);
+    // What is left of the bytes is too little for so many.
+    let mut random = Random::new(bytes.iter().fold(7, |seed, byte| seed * 31 % 65_521 + u64::from(*byte)));
+    let table = [rows::numbers(&mut random, count), rows::numbers(&mut random, count)];
+    let inputs = rows::inputs(&table, every);
+    LANES.with(|engines| {
+        let mut context = engines[usize::from(*first) % engines.len()].context().expect("there is memory");
+        let mut counting = COUNTING.with(|engine| engine.context().expect("there is memory"));
+        context.eval(&text).expect("it is right");
+        counting.eval(&text).expect("it is right");
+        for description in context.definitions() {
+            let name = description.name.as_str();
+            let kernel = context.kernel(name).expect("it is defined");
+            let (mut expected, mut taken) = (Vec::new(), Vec::new());
+            for row in 0..count {
+                let arguments = [0, 1].map(|column| rows::value_at(&inputs[column], row));
+                // What takes too long says nothing new.
+                let Ok(value) = counting.call(name, &arguments) else { return };
+                expected.push(value);
+                taken.push(FUEL - counting.fuel().expect("it is counted"));
+            }
+            let expected = rows::bits(&expected);
+            let same =
+                |found: &[f64]| found.iter().zip(&expected).all(|(found, value)| found.to_bits() == *value);
+            assert!(same(&rows::applied(&kernel, &inputs, count, threads)), "{name}:\n{text}");
+            let total: u64 = taken.iter().sum();
+            let (mut run, mut output) = (Run::new(), vec![7.0; count]);
+            let fuel = total * random.below(9) as u64 / 8;
+            (run.threads, run.fuel) = (threads, Some(fuel));
+            let end = kernel.apply(&inputs, &mut output, &mut run).err().and_then(|error| error.row);
+            let mut sum = 0;
+            let last = taken.iter().position(|taken| {
+                sum += taken;
+                sum > fuel
+            });
+            assert_eq!(end, last, "{name}, fuel {fuel} of {total}:\n{text}");
+            assert!(same(&output[..end.unwrap_or(count)]), "{name}, fuel {fuel}:\n{text}");
         }
     });
 }

@@ -59,7 +59,7 @@ const LAYERS: &[&[&str]] = &[
         "program",
     ],
     &["terminal"],
-    &["executable", "repl"],
+    &["executable", "table", "repl"],
     &["cli"],
 ];
 

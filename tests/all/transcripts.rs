@@ -152,6 +152,12 @@ fn documents_are_true() {
         let folder = Folder::new("transcripts");
         let expected: Vec<Entry> =
             blocks(&document).iter().flat_map(|block| entries(block.lines())).collect();
+        // The tables that it shows.
+        for (language, text) in fenced(&document) {
+            if let Some(name) = language.strip_prefix("csv ") {
+                std::fs::write(folder.path().join(name), text).expect("it can be written");
+            }
+        }
         let found = replay(&document, &folder);
         assert_eq!(found.len(), expected.len(), "{}: entries", path.display());
         let pairs = || found.iter().zip(&expected);

@@ -1,9 +1,9 @@
 //! What a formula may use besides the columns: the texts of -e, and files of definitions.
 
-use super::error::MapError;
 use crate::context::{Context, Each, Outcome};
 use crate::program::Program;
 use crate::source::Source;
+use crate::table::MapError;
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Idle;
 use crate::terminal::mistakes::{other_mistakes, syntax_errors};

@@ -100,6 +100,8 @@ struct WideLowering<'m, 'c> {
     variables: FxHashMap<Name, FloatValue<'c>>,
     /// The word that asks to stop.
     stop: PointerValue<'c>,
+    /// The fuel that is left, if it is counted.
+    fuel: Option<PointerValue<'c>>,
     /// The first of the rows that are being computed.
     row: IntValue<'c>,
     /// Where the lowest lane is kept that was in a loop when the code was asked to stop; it
@@ -122,7 +124,8 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         let context = types.context;
         let (pointer, i64) = (types.pointer, context.i64_type());
         let truth = if has_wide_truths(features, entry.lanes) { i64 } else { context.bool_type() };
-        let parameters = [pointer.into(), pointer.into(), pointer.into(), pointer.into(), i64.into()];
+        let parameters =
+            [pointer.into(), pointer.into(), pointer.into(), pointer.into(), i64.into(), pointer.into()];
         let function = module.add_function(body.symbol, i64.fn_type(&parameters, false), None);
         function.add_attribute(AttributeLoc::Function, types.attribute("nounwind"));
         let width = (entry.lanes * 64 / 2).clamp(128, 512).to_string();
@@ -159,6 +162,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             builtins,
             variables: FxHashMap::default(),
             stop: pointer.const_null(),
+            fuel: options.counts_fuel.then(|| pointer.const_null()),
             row: i64.const_zero(),
             lowest: None,
             mask: None,
@@ -177,6 +181,9 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         };
         let (columns, values, output) = (pointer(1)?, pointer(2)?, pointer(3)?);
         self.stop = pointer(0)?;
+        if let Some(place) = &mut self.fuel {
+            *place = pointer(5)?;
+        }
         let Some(BasicValueEnum::IntValue(number)) = self.function.get_nth_param(4) else {
             return Err(missing());
         };
@@ -246,6 +253,13 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         let store = self.builder.build_store(place, value)?;
         store.set_alignment(8).map_err(|_| missing())?;
         let lanes = self.types.context.i64_type().const_int(self.lanes.into(), false);
+        if let Some(is_out) = self.is_out_of_fuel()? {
+            let (out, go_on) = (self.block("out"), self.block("fuelled"));
+            self.builder.build_conditional_branch(is_out, out, go_on)?;
+            self.builder.position_at_end(out);
+            self.builder.build_return(Some(&self.row))?;
+            self.builder.position_at_end(go_on);
+        }
         if let Some(place) = self.lowest {
             // What was below the lane is complete.
             let lowest = self.builder.build_load(lanes.get_type(), place, "")?.into_int_value();
@@ -272,6 +286,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
     ) -> Result<Wide<'c>> {
         let outer = std::mem::replace(&mut self.frame, WideFrame::new(source));
         let outer_mask = std::mem::replace(&mut self.mask, mask);
+        self.burn(mask)?;
         let is_assigned = assigned(source);
         for (local, is_assigned) in is_assigned.into_iter().enumerate() {
             let argument = arguments.get(local).copied();
@@ -353,6 +368,37 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         let value = self.builtin(builtin, &arguments)?;
         self.push(value);
         Ok(())
+    }
+
+    // --- fuel -------------------------------------------------------------
+
+    /// Emits a decrement of the fuel, by one for each lane of a mask, if it is counted.
+    fn burn(&self, mask: Mask<'c>) -> Result<()> {
+        let Some(place) = self.fuel else { return Ok(()) };
+        let i64 = self.types.context.i64_type();
+        let count = match mask {
+            None => i64.const_int(self.lanes.into(), false),
+            Some(mask) => {
+                let bits = self.bits(mask)?;
+                let count = self.declare("llvm.ctpop", &[bits.get_type().into()])?;
+                let count = self.builder.build_call(count, &[bits.into()], "")?;
+                let count = count.try_as_basic_value().basic().ok_or_else(missing)?.into_int_value();
+                self.builder.build_int_z_extend_or_bit_cast(count, i64, "")?
+            }
+        };
+        let left = self.builder.build_load(i64, place, "")?.into_int_value();
+        let left = self.builder.build_int_sub(left, count, "")?;
+        self.builder.build_store(place, left)?;
+        Ok(())
+    }
+
+    /// Emits a look at the fuel, if it is counted; returns whether more was taken than there
+    /// was.
+    fn is_out_of_fuel(&self) -> Result<Option<IntValue<'c>>> {
+        let Some(place) = self.fuel else { return Ok(None) };
+        let i64 = self.types.context.i64_type();
+        let left = self.builder.build_load(i64, place, "")?.into_int_value();
+        Ok(Some(self.builder.build_int_compare(IntPredicate::SLT, left, i64.const_zero(), "")?))
     }
 
     // --- values -----------------------------------------------------------

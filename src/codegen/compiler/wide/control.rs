@@ -214,6 +214,7 @@ impl<'c> WideLowering<'_, 'c> {
         self.pop()?;
         let alive = live.as_basic_value().into_vector_value();
         let end = self.block("end");
+        self.burn(Some(alive))?;
         self.stop_check(alive, step, end)?;
         self.builder.position_at_end(decided);
         let WideLocal::Place(place) = self.local(variable)? else { return Err(missing()) };
@@ -230,9 +231,9 @@ impl<'c> WideLowering<'_, 'c> {
         Ok(())
     }
 
-    /// Emits a poll of the word that asks to stop, at the end of a round. The lowest lane
-    /// that is in the loop, and those after it, are then given up, and the loop ends. What
-    /// is below goes on: it has left the loop before.
+    /// Emits a poll of the word that asks to stop, and of the fuel, at the end of a round.
+    /// The lowest lane that is in the loop, and those after it, are then given up, and the
+    /// loop ends. What is below goes on: it has left the loop before.
     fn stop_check(
         &mut self,
         alive: VectorValue<'c>,
@@ -244,7 +245,10 @@ impl<'c> WideLowering<'_, 'c> {
         let word = self.builder.build_load(i64, self.stop, "")?.into_int_value();
         let load = word.as_instruction().ok_or_else(missing)?;
         load.set_volatile(true).map_err(|_| missing())?;
-        let asked = self.builder.build_int_compare(IntPredicate::NE, word, i64.const_zero(), "")?;
+        let mut asked = self.builder.build_int_compare(IntPredicate::NE, word, i64.const_zero(), "")?;
+        if let Some(is_out) = self.is_out_of_fuel()? {
+            asked = self.builder.build_or(asked, is_out, "")?;
+        }
         let stops = self.block("stops");
         self.builder.build_conditional_branch(asked, stops, go_on)?;
         self.builder.position_at_end(stops);

@@ -3,10 +3,12 @@
 //! One thread reads rows and their numbers, a piece of the table at a time; this one computes
 //! and writes them. So memory does not depend on the length of the table.
 
+use super::csv::TableRows;
 use super::error::MapError;
+use super::input::TableInput;
 use super::progress::ProgressLine;
-use super::results::{RowResults, TableWriter};
-use super::table::{TableReader, TableRows};
+use super::results::RowResults;
+use super::writer::TableWriter;
 use crate::diagnostic::visible::visible_text;
 use crate::error::Error;
 use crate::host::decimal::format_number;
@@ -39,20 +41,26 @@ pub(super) struct TableMapping<'a> {
     pub(super) output: String,
     /// Whether rows may fail.
     pub(super) skips_failures: bool,
+    /// How many rows are computed at most.
+    pub(super) rows: usize,
     pub(super) progress: ProgressLine,
 }
 
-/// Rows whose results are empty although they have values.
+/// What was done, with the rows whose results are empty although they have values.
 #[derive(Default)]
-pub(super) struct EmptyResults {
+pub(super) struct TableSummary {
+    /// How many rows are written.
+    pub(super) rows: usize,
+    /// Whether there are others.
+    pub(super) has_more: bool,
     /// Those with a field that is no number.
     unreadable: usize,
     /// Those in which the function failed.
     failed: usize,
 }
 
-impl EmptyResults {
-    /// Returns a sentence about them, if there are any.
+impl TableSummary {
+    /// Returns a sentence about rows with empty results, if there are any.
     pub(super) fn described(&self) -> Option<String> {
         let rows = |count| if count == 1 { "1 row".to_owned() } else { format!("{count} rows") };
         let unreadable = format!("{} with a field that is not a number", rows(self.unreadable));
@@ -72,7 +80,7 @@ impl TableMapping<'_> {
     ///
     /// # Errors
     /// The first row with a mistake, or that failed; those before it are written.
-    pub(super) fn run(mut self, reader: TableReader) -> Result<EmptyResults, MapError> {
+    pub(super) fn run(mut self, reader: TableInput) -> Result<TableSummary, MapError> {
         let (full_sender, full) = mpsc::sync_channel(AHEAD);
         let (empty, empty_receiver) = mpsc::channel();
         let builder = thread::Builder::new().name("kal table".into());
@@ -80,24 +88,28 @@ impl TableMapping<'_> {
         process::spawn(builder, move || read_all(reader, &full_sender, &empty_receiver))
             .map_err(MapError::Thread)?;
         let failed = |error| MapError::Write(self.output.clone(), error);
-        let (mut results, mut without) = (RowResults::default(), EmptyResults::default());
+        let (mut results, mut done) = (RowResults::default(), TableSummary::default());
         loop {
             let mut rows = self.next(&full)?;
             let (complete, error) = self.compute(&rows, &mut results);
+            let left = self.rows - done.rows;
+            done.has_more = rows.len() > left;
+            let (complete, error) = (complete.min(left), error.filter(|_| complete < left));
+            done.rows += complete;
             self.writer.rows(&rows, &results, complete).map_err(failed)?;
             if let Some(error) = error.or_else(|| rows.error.take().map(MapError::Table)) {
                 return Err(error);
             }
-            without.unreadable += rows.unreadable;
-            without.failed += results.failures();
+            done.unreadable += rows.unreadable;
+            done.failed += results.failures();
             self.progress.add(rows.len());
-            if rows.is_last {
+            if rows.is_last || done.has_more {
                 break;
             }
             let _ = empty.send(rows);
         }
         self.writer.finish().map_err(failed)?;
-        Ok(without)
+        Ok(done)
     }
 
     /// Computes some rows. Returns how many of them are complete, and why not all.
@@ -126,7 +138,7 @@ impl TableMapping<'_> {
         if self.parameters.len() > SHOWN {
             numbers.push("…".into());
         }
-        let line = format!("{}:{}: the row that failed", self.input, rows.line(row));
+        let line = format!("{}: the row that failed", rows.place(&self.input, row));
         let line = if numbers.is_empty() { line } else { format!("{line}: {}", numbers.join(", ")) };
         format!("note: {}", visible_text(&line))
     }
@@ -151,7 +163,7 @@ impl TableMapping<'_> {
 }
 
 /// Reads a table to its end, or to what is wrong with it.
-fn read_all(mut reader: TableReader, full: &SyncSender<TableRows>, empty: &Receiver<TableRows>) {
+fn read_all(mut reader: TableInput, full: &SyncSender<TableRows>, empty: &Receiver<TableRows>) {
     loop {
         let mut rows = empty.try_recv().unwrap_or_default();
         reader.fill(&mut rows);

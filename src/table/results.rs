@@ -1,10 +1,11 @@
-//! Writing a table with the results.
+//! The results of rows, and writing them as CSV.
 
+use super::csv::{HeaderRow, TableRows};
+use super::field::write_field;
 use super::number::write_number;
-use super::table::{HeaderRow, TableRows};
+use super::output::TableOutput;
 use crate::terminal::replacement::Replacement;
 use std::io::{self, Write};
-use std::path::Path;
 
 /// The results of some rows.
 #[derive(Default)]
@@ -27,14 +28,15 @@ impl RowResults {
         self.failed.iter().map(|byte| byte.count_ones() as usize).sum()
     }
 
-    fn has_failed(&self, row: usize) -> bool {
+    /// Returns whether a row has failed.
+    pub(super) fn has_failed(&self, row: usize) -> bool {
         self.failed[row / 8] >> (row % 8) & 1 == 1
     }
 }
 
 /// A table that is being written.
-pub(super) struct TableWriter {
-    target: TableTarget,
+pub(super) struct CsvWriter {
+    target: CsvTarget,
     delimiter: u8,
     line_end: &'static [u8],
     /// Whether it has the results and no other column.
@@ -43,31 +45,31 @@ pub(super) struct TableWriter {
 }
 
 /// Where a table is written.
-enum TableTarget {
-    Stdout(io::Stdout),
+enum CsvTarget {
+    Stream(Box<dyn Write>),
     File(Replacement),
 }
 
-impl TableWriter {
-    /// Creates the table in a file, or on standard output, with a header that ends with the
+impl CsvWriter {
+    /// Creates the table with a header that ends with the
     /// name of the results.
     ///
     /// # Errors
     /// Those of the system.
     pub(super) fn new(
-        path: Option<&Path>,
+        output: TableOutput<'_>,
         delimiter: u8,
         header: &HeaderRow,
         name: &str,
         is_alone: bool,
     ) -> io::Result<Self> {
-        let target = match path {
-            Some(path) => TableTarget::File(Replacement::of(path)?),
-            None => TableTarget::Stdout(io::stdout()),
+        let target = match output {
+            TableOutput::File(path) => CsvTarget::File(Replacement::of(path)?),
+            TableOutput::Stream(stream) => CsvTarget::Stream(stream),
         };
         let mut writer = Self { target, delimiter, line_end: header.line_end, is_alone, text: Vec::new() };
         writer.begin(&header.bytes);
-        writer.field(name);
+        write_field(name, delimiter, &mut writer.text);
         writer.text.extend_from_slice(writer.line_end);
         writer.send()?;
         Ok(writer)
@@ -99,8 +101,8 @@ impl TableWriter {
     /// Those of the system.
     pub(super) fn finish(self) -> io::Result<()> {
         match self.target {
-            TableTarget::Stdout(mut stdout) => stdout.flush(),
-            TableTarget::File(file) => file.commit(),
+            CsvTarget::Stream(mut stream) => stream.flush(),
+            CsvTarget::File(file) => file.commit(),
         }
     }
 
@@ -112,24 +114,12 @@ impl TableWriter {
         }
     }
 
-    /// Writes a text as a field, in quotation marks if it needs them.
-    fn field(&mut self, text: &str) {
-        let bytes = text.as_bytes();
-        let is_special = |byte: &u8| *byte == self.delimiter || matches!(byte, b'"' | b'\n' | b'\r');
-        if !bytes.is_empty() && !bytes.iter().any(is_special) {
-            self.text.extend_from_slice(bytes);
-            return;
-        }
-        let quoted = format!("\"{}\"", text.replace('"', "\"\""));
-        self.text.extend_from_slice(quoted.as_bytes());
-    }
-
     /// Hands over what was written.
     fn send(&mut self) -> io::Result<()> {
         let text = std::mem::take(&mut self.text);
         match &mut self.target {
-            TableTarget::Stdout(stdout) => stdout.write_all(&text).and_then(|()| stdout.flush()),
-            TableTarget::File(file) => file.write_all(&text),
+            CsvTarget::Stream(stream) => stream.write_all(&text).and_then(|()| stream.flush()),
+            CsvTarget::File(file) => file.write_all(&text),
         }?;
         self.text = text;
         self.text.clear();

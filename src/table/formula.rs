@@ -1,7 +1,7 @@
 //! The function that is computed in every row, and the columns that it takes.
 
+use super::csv::NumberColumn;
 use super::header::{ColumnMeaning, TableHeader};
-use super::table::NumberColumn;
 use crate::context::Context;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::error::Error;

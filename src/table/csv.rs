@@ -1,4 +1,4 @@
-//! Reading a table, in pieces of whole rows.
+//! Reading CSV, in pieces of whole rows.
 //!
 //! The rules are those of RFC 4180, as the crate `csv` has them: a row ends with `\n`, `\r`
 //! or both, and empty lines are none. Rows keep their bytes, so that they can be written as
@@ -23,7 +23,7 @@ const SHOWN: usize = 40;
 
 /// What is wrong with a table.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum TableError {
+pub(crate) enum TableError {
     #[error("{0}: {1}")]
     Io(String, io::Error),
     #[error("{0}: there is no header")]
@@ -36,18 +36,29 @@ pub(super) enum TableError {
     Unclosed(TableLine),
     #[error("{place}: `{text}` in the column `{column}` is not a number")]
     NotANumber { place: TableLine, column: String, text: String },
+    #[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet has them"))]
+    #[error("{file}: the column `{column}` holds {what}, which are not numbers")]
+    NoNumbers { file: String, column: String, what: &'static str },
+    #[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet has them"))]
+    #[error("{file}, row {row}: the number in the column `{column}` is too large")]
+    TooLarge { file: String, row: u64, column: String },
+    #[error("{0}: this Parquet file cannot be read: {1}")]
+    Parquet(String, String),
+    #[error("{0}: Parquet is read from files only, not from a pipe")]
+    ParquetInPipe(String),
 }
 
-/// A line of a table, from 1.
+/// A line of a table, or a row of one without lines, from 1.
 #[derive(Clone, Debug)]
-pub(super) struct TableLine {
-    pub(super) file: String,
-    pub(super) line: u64,
+pub(crate) struct TableLine {
+    file: String,
+    line: u64,
+    is_row: bool,
 }
 
 impl std::fmt::Display for TableLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
+        write!(f, "{}{}{}", self.file, if self.is_row { ", row " } else { ":" }, self.line)
     }
 }
 
@@ -61,11 +72,11 @@ pub(super) struct NumberColumn {
 #[derive(Default)]
 pub(super) struct TableRows {
     /// The rows as they are in the file.
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// Where each row is, without its end of line.
     places: Vec<Range<usize>>,
     /// Their numbers, for each column that is read as such; NaN where there is none.
-    columns: Vec<Vec<f64>>,
+    pub(super) columns: Vec<Vec<f64>>,
     /// The bits of rows that have all numbers, as [`Validity`](crate::kernel::Validity) has
     /// them.
     pub(super) valid: Vec<u8>,
@@ -73,8 +84,9 @@ pub(super) struct TableRows {
     pub(super) is_valid: bool,
     /// How many rows have a field that is no number.
     pub(super) unreadable: usize,
-    /// The line of the first byte.
+    /// The line of the first byte; the number of the first row if there are no lines.
     line: u64,
+    has_no_lines: bool,
     /// Whether no rows come after them.
     pub(super) is_last: bool,
     /// What is wrong with the row after them.
@@ -92,9 +104,24 @@ impl TableRows {
         &self.bytes[self.places[row].clone()]
     }
 
-    /// Returns the line in which a row begins.
-    pub(super) fn line(&self, row: usize) -> u64 {
-        self.line + line_ends(&self.bytes[..self.places[row].start])
+    /// Returns where a row is in a file.
+    pub(super) fn place(&self, file: &str, row: usize) -> TableLine {
+        let (file, is_row) = (file.to_owned(), self.has_no_lines);
+        let before = if is_row { row as u64 } else { line_ends(&self.bytes[..self.places[row].start]) };
+        TableLine { file, line: self.line + before, is_row }
+    }
+
+    /// Removes all rows; the next ones have numbers in place of lines, this is the first.
+    #[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet has them"))]
+    pub(super) fn begin_numbered(&mut self, columns: usize, first: u64) {
+        self.clear(columns);
+        (self.line, self.has_no_lines) = (first, true);
+    }
+
+    /// Removes the numbers that are in no row.
+    pub(super) fn cut(&mut self) {
+        let rows = self.len();
+        self.columns.iter_mut().for_each(|column| column.truncate(rows));
     }
 
     /// Returns the numbers, a column for each that is read.
@@ -123,7 +150,7 @@ impl TableRows {
     }
 
     /// Adds a row with its numbers.
-    fn push(&mut self, place: Range<usize>, has_numbers: bool) {
+    pub(super) fn push(&mut self, place: Range<usize>, has_numbers: bool) {
         let row = self.places.len();
         if row.is_multiple_of(8) {
             self.valid.push(0);
@@ -205,6 +232,9 @@ impl TableReader {
             [b'\r', ..] => b"\r",
             _ => b"\n",
         };
+        if bytes.starts_with(b"PAR1") {
+            return Err(TableError::ParquetInPipe(self.name.clone()));
+        }
         let header = HeaderRow { bytes: bytes[place].to_vec(), line_end };
         self.hand_out(&bytes, end);
         Ok((header, value))
@@ -269,8 +299,7 @@ impl TableReader {
                 FieldValue::Other => {
                     let (column, text) = (number.name.clone(), shortened(field));
                     let place = self.line_of(&rows.bytes, place.start);
-                    let row = rows.places.len();
-                    rows.columns.iter_mut().for_each(|column| column.truncate(row));
+                    rows.cut();
                     return Err(TableError::NotANumber { place, column, text });
                 }
             };
@@ -294,7 +323,7 @@ impl TableReader {
     fn line_of(&self, bytes: &[u8], offset: usize) -> TableLine {
         let blank = bytes[offset..].iter().take_while(|byte| is_line_end(**byte)).count();
         let line = self.line + line_ends(&bytes[..offset + blank]);
-        TableLine { file: self.name.clone(), line }
+        TableLine { file: self.name.clone(), line, is_row: false }
     }
 
     /// Reads until a piece is full, nothing more has arrived, or the file ends.

@@ -1,6 +1,6 @@
-//! Why `kal map` ends before its time.
+//! Why a table is not written to its end.
 
-use super::table::TableError;
+use super::csv::TableError;
 use crate::context::Context;
 use crate::error::Error;
 use crate::terminal::exit::Exit;
@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind};
 
 /// Why a table is not written to its end.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum MapError {
+pub(crate) enum MapError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]
@@ -22,6 +22,8 @@ pub(super) enum MapError {
     Write(String, io::Error),
     #[error("the table has a column `{0}`: give the results another name with --name")]
     TakenName(String),
+    #[error("{0}: the columns of a CSV table have no types; with --alone, the results are written")]
+    NoTypes(String),
     #[error("cannot start a thread to read the table: {0}")]
     Thread(io::Error),
     /// The formula is refused, or a row failed, which is described.
@@ -42,7 +44,7 @@ impl From<Error> for MapError {
 
 impl MapError {
     /// Reports what is wrong, and returns how the command ends.
-    pub(super) fn report(self, context: &mut Context, reporter: &mut Reporter) -> Exit {
+    pub(crate) fn report(self, context: &mut Context, reporter: &mut Reporter) -> Exit {
         match self {
             Self::Reported(exit) => exit,
             Self::Write(_, error) if error.kind() == ErrorKind::BrokenPipe => Exit::BrokenPipe,
@@ -60,6 +62,7 @@ impl MapError {
             | Self::Open(..)
             | Self::Write(..)
             | Self::TakenName(_)
+            | Self::NoTypes(_)
             | Self::Thread(_) => {
                 reporter.problem(&self.to_string());
                 Exit::Failed

@@ -1,0 +1,574 @@
+//! Tables in Parquet.
+//!
+//! Only the columns that a formula uses are decoded. Where a table in Parquet is written, the
+//! others are copied as they are, page by page, in the same row groups: so they keep their
+//! types, and a column may hold anything. What is in memory is the results of a row group.
+
+use super::csv::{NumberColumn, TableError, TableRows};
+use super::field::write_field;
+use super::number::write_number;
+use super::results::RowResults;
+use crate::host::decimal::format_number;
+use crate::terminal::replacement::Replacement;
+use bytes::Bytes;
+use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::data_type::{DataType, DoubleType};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{FileMetaData, ParquetMetaData};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::record::Field;
+use parquet::record::reader::RowIter;
+use parquet::schema::types::{Type, TypePtr};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The rows that are read at once.
+const PIECE: usize = 1 << 16;
+
+/// The same where all columns are written as text.
+const TEXT_PIECE: usize = 1 << 12;
+
+/// The rows of a row group where there are none to keep.
+const GROUP: usize = 1 << 20;
+
+/// The schema of Arrow that writers add says how many columns there are, and others.
+const ARROW_SCHEMA: &str = "ARROW:schema";
+
+/// A file that is read by several threads, each at places of its own.
+#[derive(Clone)]
+struct SharedFile(Arc<File>);
+
+/// A part of such a file, from an offset on.
+struct FilePart {
+    file: Arc<File>,
+    offset: u64,
+}
+
+impl Read for FilePart {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(buffer, self.offset)?;
+        self.offset += count as u64;
+        Ok(count)
+    }
+}
+
+impl Length for SharedFile {
+    fn len(&self) -> u64 {
+        self.0.metadata().map_or(0, |metadata| metadata.len())
+    }
+}
+
+impl ChunkReader for SharedFile {
+    type T = BufReader<FilePart>;
+
+    fn get_read(&self, offset: u64) -> ParquetResult<Self::T> {
+        Ok(BufReader::new(FilePart { file: self.0.clone(), offset }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        // A damaged file may ask for more than there is.
+        if start.checked_add(length as u64).is_none_or(|end| end > self.len()) {
+            return Err(ParquetError::EOF("the file ends before".into()));
+        }
+        let mut bytes = vec![0; length];
+        self.0.read_exact_at(&mut bytes, start)?;
+        Ok(bytes.into())
+    }
+}
+
+/// How values of a column are numbers.
+#[derive(Clone, Copy)]
+enum NumberKind {
+    Signed,
+    Unsigned,
+    /// An integer, divided by as many tens.
+    Decimal(i32),
+    /// A floating-point number of 16 bits.
+    Half,
+}
+
+impl NumberKind {
+    /// Returns how values of a column are numbers.
+    ///
+    /// # Errors
+    /// What they are instead.
+    fn of(column: &Type) -> Result<Self, &'static str> {
+        let info = column.get_basic_info();
+        if !column.is_primitive() || info.repetition() == Repetition::REPEATED {
+            return Err("lists or structures");
+        }
+        let physical = column.get_physical_type();
+        match (info.logical_type_ref(), info.converted_type()) {
+            (Some(LogicalType::Decimal(decimal)), _) => return Ok(Self::Decimal(decimal.scale)),
+            (None, ConvertedType::DECIMAL) => return Ok(Self::Decimal(column.get_scale())),
+            (Some(LogicalType::Float16), _) => return Ok(Self::Half),
+            (Some(LogicalType::Integer(integer)), _) if !integer.is_signed => return Ok(Self::Unsigned),
+            (Some(LogicalType::Date | LogicalType::Time(_) | LogicalType::Timestamp(_)), _)
+            | (
+                None,
+                ConvertedType::DATE
+                | ConvertedType::TIME_MILLIS
+                | ConvertedType::TIME_MICROS
+                | ConvertedType::TIMESTAMP_MILLIS
+                | ConvertedType::TIMESTAMP_MICROS
+                | ConvertedType::INTERVAL,
+            ) => return Err("dates or times"),
+            (
+                None,
+                ConvertedType::UINT_8
+                | ConvertedType::UINT_16
+                | ConvertedType::UINT_32
+                | ConvertedType::UINT_64,
+            ) => return Ok(Self::Unsigned),
+            (Some(_) | None, _) => {}
+        }
+        match physical {
+            Physical::BOOLEAN | Physical::INT32 | Physical::INT64 | Physical::FLOAT | Physical::DOUBLE => {
+                Ok(Self::Signed)
+            }
+            Physical::INT96 => Err("dates or times"),
+            Physical::BYTE_ARRAY | Physical::FIXED_LEN_BYTE_ARRAY => Err("texts"),
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "the nearest double is meant")]
+    fn of_integer(self, value: i64, unsigned: u64) -> f64 {
+        match self {
+            Self::Signed | Self::Half => value as f64,
+            Self::Unsigned => unsigned as f64,
+            Self::Decimal(scale) => decimal(value.into(), scale),
+        }
+    }
+
+    /// Returns the number that some bytes are; `None` if there are too many for one.
+    fn of_bytes(self, bytes: &[u8]) -> Option<f64> {
+        if let (Self::Half, &[low, high]) = (self, bytes) {
+            return Some(half(u16::from_le_bytes([low, high])));
+        }
+        let Self::Decimal(scale) = self else { return None };
+        let sign = bytes.first().map_or(0, |first| if first >> 7 == 1 { 0xff } else { 0 });
+        let mut all = [sign; 16];
+        all.get_mut(16_usize.checked_sub(bytes.len())?..)?.copy_from_slice(bytes);
+        Some(decimal(i128::from_be_bytes(all), scale))
+    }
+}
+
+/// Returns the double nearest to an integer that is divided by as many tens.
+#[expect(clippy::cast_precision_loss, reason = "it is exact where it matters")]
+fn decimal(integer: i128, scale: i32) -> f64 {
+    // Both are exact, so the quotient is the nearest double.
+    if integer.unsigned_abs() <= 1 << 53 && (0..=22).contains(&scale) {
+        let tens = (0..scale).fold(1.0, |power: f64, _| power * 10.0);
+        return integer as f64 / tens;
+    }
+    format!("{integer}e{}", -i64::from(scale)).parse().unwrap_or(f64::NAN)
+}
+
+/// Returns a floating-point number of 16 bits as a double.
+fn half(bits: u16) -> f64 {
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+    let size = match exponent {
+        0 => fraction * 2_f64.powi(-24),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1024.0 + fraction) * 2_f64.powi(exponent - 25),
+    };
+    if bits >> 15 == 1 { -size } else { size }
+}
+
+/// A column that is read as numbers.
+struct NumberLeaf {
+    /// Its number among those that are stored.
+    leaf: usize,
+    kind: NumberKind,
+    is_optional: bool,
+    name: String,
+}
+
+/// A table that is being read.
+pub(super) struct ParquetReader {
+    file: SharedFile,
+    name: String,
+    reader: SerializedFileReader<SharedFile>,
+    numbers: Vec<NumberLeaf>,
+    /// All rows as values, if they are written as text, and what is between two fields.
+    texts: Option<(RowIter<'static>, u8)>,
+    /// The row group that is read, the columns of its numbers, and its rows that are left.
+    group: usize,
+    columns: Vec<ColumnReader>,
+    left: usize,
+    /// The number of the next row, from 1.
+    row: u64,
+}
+
+/// Returns whether a file begins as tables in Parquet do; a pipe does not.
+pub(super) fn is_parquet(file: &File) -> bool {
+    let mut magic = [0; 4];
+    file.read_exact_at(&mut magic, 0).is_ok() && &magic == b"PAR1"
+}
+
+impl ParquetReader {
+    /// Opens a table, which errors call by that name.
+    ///
+    /// # Errors
+    /// If it is none that can be read.
+    pub(super) fn open(file: File, name: String) -> Result<Self, TableError> {
+        let file = SharedFile(Arc::new(file));
+        match SerializedFileReader::new(file.clone()) {
+            Ok(reader) => {
+                let (numbers, columns) = (Vec::new(), Vec::new());
+                Ok(Self { file, name, reader, numbers, texts: None, group: 0, columns, left: 0, row: 1 })
+            }
+            Err(error) => Err(damaged(&name, &error)),
+        }
+    }
+
+    /// Returns what errors call the table.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn fields(&self) -> &[TypePtr] {
+        self.reader.metadata().file_metadata().schema().get_fields()
+    }
+
+    /// Returns the names of the columns.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields().iter().map(|field| field.name())
+    }
+
+    /// Returns what another table is made of that has the same columns.
+    pub(super) fn source(&self) -> ParquetSource {
+        ParquetSource { file: self.file.clone(), metadata: Arc::new(self.reader.metadata().clone()) }
+    }
+
+    /// Sets which columns are read as numbers, and what is between the fields of a row if all
+    /// of them are read as text.
+    ///
+    /// # Errors
+    /// If one holds no numbers.
+    pub(super) fn read_numbers(
+        &mut self,
+        columns: Vec<NumberColumn>,
+        delimiter: Option<u8>,
+    ) -> Result<(), TableError> {
+        let schema = self.reader.metadata().file_metadata().schema_descr_ptr();
+        for NumberColumn { position, name } in columns {
+            let field = &self.fields()[position];
+            let kind = NumberKind::of(field).map_err(|what| TableError::NoNumbers {
+                file: self.name.clone(),
+                column: name.clone(),
+                what,
+            })?;
+            let is_optional = field.get_basic_info().repetition() == Repetition::OPTIONAL;
+            let leaf = (0..schema.num_columns()).find(|leaf| schema.get_column_root_idx(*leaf) == position);
+            let Some(leaf) = leaf else { continue };
+            self.numbers.push(NumberLeaf { leaf, kind, is_optional, name });
+        }
+        if let Some(delimiter) = delimiter {
+            let reader = SerializedFileReader::new(self.file.clone());
+            let reader = reader.map_err(|error| damaged(&self.name, &error))?;
+            self.texts = Some((RowIter::from_file_into(Box::new(reader)), delimiter));
+        }
+        Ok(())
+    }
+
+    /// Reads the next rows.
+    pub(super) fn fill(&mut self, rows: &mut TableRows) {
+        rows.begin_numbered(self.numbers.len(), self.row);
+        if let Err(error) = self.read(rows) {
+            rows.cut();
+            (rows.error, rows.is_last) = (Some(error), true);
+        }
+        self.row += rows.len() as u64;
+    }
+
+    fn read(&mut self, rows: &mut TableRows) -> Result<(), TableError> {
+        let groups = self.reader.metadata().num_row_groups();
+        while self.left == 0 && self.group < groups {
+            let group = self.reader.get_row_group(self.group).map_err(|error| damaged(&self.name, &error))?;
+            let columns = self.numbers.iter().map(|number| group.get_column_reader(number.leaf));
+            let columns = columns.collect::<ParquetResult<Vec<_>>>();
+            self.left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+            self.columns = columns.map_err(|error| damaged(&self.name, &error))?;
+            self.group += 1;
+        }
+        let count = self.left.min(if self.texts.is_some() { TEXT_PIECE } else { PIECE });
+        self.left -= count;
+        rows.is_last = self.left == 0 && self.group == groups;
+        let mut has_numbers = vec![true; count];
+        for ((number, reader), values) in self.numbers.iter().zip(&mut self.columns).zip(&mut rows.columns) {
+            number.read(reader, values, &mut has_numbers).map_err(|error| match error {
+                LeafError::Damaged(error) => damaged(&self.name, &error),
+                LeafError::TooLarge(row) => TableError::TooLarge {
+                    file: self.name.clone(),
+                    row: self.row + row as u64,
+                    column: number.name.clone(),
+                },
+            })?;
+        }
+        for has_numbers in has_numbers {
+            let start = rows.bytes.len();
+            if let Some((texts, delimiter)) = &mut self.texts {
+                let row = texts.next().ok_or_else(|| ParquetError::EOF("rows are missing".into()));
+                let row = row.flatten().map_err(|error| damaged(&self.name, &error))?;
+                for (index, (_, field)) in row.get_column_iter().enumerate() {
+                    if index > 0 {
+                        rows.bytes.push(*delimiter);
+                    }
+                    write_value(field, *delimiter, &mut rows.bytes);
+                }
+            }
+            rows.push(start..rows.bytes.len(), has_numbers);
+        }
+        Ok(())
+    }
+}
+
+/// Why a column cannot be read.
+enum LeafError {
+    Damaged(ParquetError),
+    /// The decimal of a row has more than 16 bytes.
+    TooLarge(usize),
+}
+
+impl NumberLeaf {
+    /// Reads the next numbers, as many as there are `has_numbers`; NaN where there is none.
+    fn read(
+        &self,
+        reader: &mut ColumnReader,
+        numbers: &mut Vec<f64>,
+        has_numbers: &mut [bool],
+    ) -> Result<(), LeafError> {
+        let kind = self.kind;
+        match reader {
+            ColumnReader::BoolColumnReader(reader) => {
+                self.read_as(reader, numbers, has_numbers, |value| Some(f64::from(u8::from(*value))))
+            }
+            ColumnReader::Int32ColumnReader(reader) => self.read_as(reader, numbers, has_numbers, |value| {
+                Some(kind.of_integer((*value).into(), value.cast_unsigned().into()))
+            }),
+            ColumnReader::Int64ColumnReader(reader) => self.read_as(reader, numbers, has_numbers, |value| {
+                Some(kind.of_integer(*value, value.cast_unsigned()))
+            }),
+            ColumnReader::FloatColumnReader(reader) => {
+                self.read_as(reader, numbers, has_numbers, |value| Some((*value).into()))
+            }
+            ColumnReader::DoubleColumnReader(reader) => {
+                self.read_as(reader, numbers, has_numbers, |value| Some(*value))
+            }
+            ColumnReader::ByteArrayColumnReader(reader) => {
+                self.read_as(reader, numbers, has_numbers, |value| kind.of_bytes(value.data()))
+            }
+            ColumnReader::FixedLenByteArrayColumnReader(reader) => {
+                self.read_as(reader, numbers, has_numbers, |value| kind.of_bytes(value.data()))
+            }
+            ColumnReader::Int96ColumnReader(_) => Ok(()),
+        }
+    }
+
+    fn read_as<T: DataType>(
+        &self,
+        reader: &mut ColumnReaderImpl<T>,
+        numbers: &mut Vec<f64>,
+        has_numbers: &mut [bool],
+        number: impl Fn(&T::T) -> Option<f64>,
+    ) -> Result<(), LeafError> {
+        let (mut values, mut levels) = (Vec::new(), Vec::new());
+        let (count, mut read) = (has_numbers.len(), 0);
+        while read < count {
+            let levels = self.is_optional.then_some(&mut levels);
+            let records = reader.read_records(count - read, levels, None, &mut values);
+            let (records, _, _) = records.map_err(LeafError::Damaged)?;
+            if records == 0 {
+                return Err(LeafError::Damaged(ParquetError::EOF("rows are missing".into())));
+            }
+            read += records;
+        }
+        let mut values = values.iter();
+        for (row, has_numbers) in has_numbers.iter_mut().enumerate() {
+            let is_there = levels.get(row).is_none_or(|level| *level > 0);
+            numbers.push(match is_there.then(|| values.next()).flatten() {
+                Some(value) => number(value).ok_or(LeafError::TooLarge(row))?,
+                None => {
+                    *has_numbers = false;
+                    f64::NAN
+                }
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Appends a value as a field of a row in text.
+fn write_value(value: &Field, delimiter: u8, text: &mut Vec<u8>) {
+    match value {
+        Field::Null => {}
+        Field::Double(number) => write_number(*number, text),
+        Field::Float(number) if number.is_finite() => text.extend_from_slice(number.to_string().as_bytes()),
+        Field::Float(number) => text.extend_from_slice(format_number((*number).into()).as_bytes()),
+        Field::Str(value) => write_field(value, delimiter, text),
+        other => write_field(&other.to_string(), delimiter, text),
+    }
+}
+
+fn damaged(name: &str, error: &ParquetError) -> TableError {
+    let message = match error {
+        ParquetError::General(message) | ParquetError::EOF(message) | ParquetError::NYI(message) => {
+            message.clone()
+        }
+        other => other.to_string(),
+    };
+    TableError::Parquet(name.to_owned(), message)
+}
+
+/// A table whose columns another one has.
+pub(super) struct ParquetSource {
+    file: SharedFile,
+    metadata: Arc<ParquetMetaData>,
+}
+
+/// A table that is being written.
+pub(super) struct ParquetWriter {
+    writer: SerializedFileWriter<BufWriter<Replacement>>,
+    /// Where the other columns are.
+    source: Option<ParquetSource>,
+    /// How many row groups are written.
+    groups: usize,
+    /// The results of the next row group that are there, and which rows have one.
+    values: Vec<f64>,
+    has_value: Vec<bool>,
+}
+
+impl ParquetWriter {
+    /// Creates a table with the columns of another one, if there is one, and one of results.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn new(path: &Path, source: Option<ParquetSource>, name: &str) -> io::Result<Self> {
+        let file = source.as_ref().map(|source| source.metadata.file_metadata());
+        let result = Type::primitive_type_builder(name, Physical::DOUBLE)
+            .with_repetition(Repetition::OPTIONAL)
+            .build()
+            .map_err(io::Error::other)?;
+        let mut fields = file.map_or_else(Vec::new, |file| file.schema().get_fields().to_vec());
+        fields.push(Arc::new(result));
+        let root = file.map_or("schema", |file| file.schema().name());
+        let schema = Type::group_type_builder(root).with_fields(fields).build().map_err(io::Error::other)?;
+        let mut notes = file.and_then(FileMetaData::key_value_metadata).cloned().unwrap_or_default();
+        notes.retain(|note| note.key != ARROW_SCHEMA);
+        let properties = WriterProperties::builder()
+            .set_created_by(concat!("kal version ", env!("CARGO_PKG_VERSION")).into())
+            .set_compression(Compression::SNAPPY)
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_key_value_metadata((!notes.is_empty()).then_some(notes))
+            .build();
+        let target = BufWriter::new(Replacement::of(path)?);
+        let writer = SerializedFileWriter::new(target, Arc::new(schema), Arc::new(properties));
+        let (values, has_value) = (Vec::new(), Vec::new());
+        Ok(Self { writer: writer.map_err(io::Error::other)?, source, groups: 0, values, has_value })
+    }
+
+    /// Writes the results of the first `count` of some rows.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn rows(&mut self, rows: &TableRows, results: &RowResults, count: usize) -> io::Result<()> {
+        for row in 0..count {
+            self.values.push(results.values[row]);
+            self.has_value.push(rows.has_numbers(row) && !results.has_failed(row));
+            while self.values.len() == self.group_length() {
+                self.group()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns how many rows the next row group has.
+    fn group_length(&self) -> usize {
+        let Some(source) = &self.source else { return GROUP };
+        let group = source.metadata.row_groups().get(self.groups);
+        group.map_or(usize::MAX, |group| usize::try_from(group.num_rows()).unwrap_or(usize::MAX))
+    }
+
+    /// Writes a row group.
+    fn group(&mut self) -> io::Result<()> {
+        let mut group = self.writer.next_row_group().map_err(io::Error::other)?;
+        if let Some(source) = &self.source {
+            let found = source.metadata.row_group(self.groups);
+            for column in found.columns() {
+                let close = ColumnCloseResult {
+                    bytes_written: u64::try_from(column.compressed_size()).unwrap_or(0),
+                    rows_written: u64::try_from(found.num_rows()).unwrap_or(0),
+                    metadata: column.clone(),
+                    bloom_filter: None,
+                    column_index: None,
+                    offset_index: None,
+                };
+                group.append_column(&source.file, close).map_err(io::Error::other)?;
+            }
+        }
+        let missing = || io::Error::other("a table without columns");
+        let mut column = group.next_column().map_err(io::Error::other)?.ok_or_else(missing)?;
+        let levels: Vec<i16> = self.has_value.iter().map(|has_value| i16::from(*has_value)).collect();
+        let mut has_value = self.has_value.iter();
+        self.values.retain(|_| has_value.next() == Some(&true));
+        column
+            .typed::<DoubleType>()
+            .write_batch(&self.values, Some(&levels), None)
+            .map_err(io::Error::other)?;
+        column.close().map_err(io::Error::other)?;
+        group.close().map_err(io::Error::other)?;
+        self.groups += 1;
+        self.values.clear();
+        self.has_value.clear();
+        Ok(())
+    }
+
+    /// Puts the file in its place: it is complete.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        // Those that have no rows come last, too.
+        let groups = self.source.as_ref().map_or(0, |source| source.metadata.num_row_groups());
+        while !self.values.is_empty() || self.groups < groups {
+            self.group()?;
+        }
+        let target = self.writer.into_inner().map_err(io::Error::other)?;
+        target.into_inner().map_err(io::IntoInnerError::into_error)?.commit()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_the_nearest_double() {
+        assert_eq!(decimal(12345, 2), 123.45);
+        assert_eq!(decimal(-1, 3), -0.001);
+        assert_eq!(decimal(123_456_789_012_345_678_901_234_567_890, 10), 12345678901234567890.123456789);
+        assert_eq!(decimal(5, -2), 500.0);
+        let kind = NumberKind::Decimal(2);
+        assert_eq!(kind.of_bytes(&[0xff, 0x85]), Some(-1.23));
+        assert_eq!(kind.of_bytes(&[0; 17]), None);
+    }
+
+    #[test]
+    fn halves_are_read() {
+        let cases =
+            [(0x3c00, 1.0), (0xc000, -2.0), (0x7bff, 65504.0), (1, 2_f64.powi(-24)), (0x7c00, f64::INFINITY)];
+        for (bits, expected) in cases {
+            assert_eq!(half(bits), expected);
+        }
+        assert!(half(0x7e00).is_nan());
+    }
+}
