@@ -130,6 +130,8 @@
 //! entries and back-edges poll: they compare the stack pointer with a limit
 //! word. A run that fails leaves to the point where it was entered, over frames
 //! of compiled code only, which own nothing. No signal handler is involved.
+//! Optimised code keeps variables of the program in registers while a loop runs; there the
+//! runtime only answers that the run must leave, and the code leaves after storing them.
 //!
 //! **Programs run without the compiler, too.** A *tape* is the bytecode of a
 //! function: instructions over an accumulator, without a single address in

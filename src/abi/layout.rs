@@ -45,6 +45,13 @@ pub struct Header {
     /// The routine that a failing safepoint poll calls: `void stop(context)`.
     /// Preserves all registers, as LLVM's convention `preserve_all` requires.
     pub stop: AtomicUsize,
+    /// The routine that a failing safepoint poll of optimised code calls in a loop: `bool
+    /// ask(context)`, whether the run must leave, by calling [`Header::leave`]. In between,
+    /// the code stores the variables that it keeps in registers during the loop. Preserves
+    /// all registers but `rax`.
+    pub ask: AtomicUsize,
+    /// The routine that leaves the run: `noreturn void leave(context)`.
+    pub leave: AtomicUsize,
     /// The routine that hot baseline code calls: `void hot(context)`.
     pub hot: AtomicUsize,
     /// The routine that a hot loop of baseline code calls:
@@ -65,6 +72,12 @@ pub const FUEL: usize = std::mem::offset_of!(Header, fuel);
 
 /// Offset of the address of [`Header::stop`], in bytes.
 pub const STOP: usize = std::mem::offset_of!(Header, stop);
+
+/// Offset of the address of [`Header::ask`], in bytes.
+pub const ASK: usize = std::mem::offset_of!(Header, ask);
+
+/// Offset of the address of [`Header::leave`], in bytes.
+pub const LEAVE: usize = std::mem::offset_of!(Header, leave);
 
 /// Offset of the address of [`Header::hot`], in bytes.
 pub const HOT: usize = std::mem::offset_of!(Header, hot);

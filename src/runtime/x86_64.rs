@@ -40,8 +40,12 @@ pub fn support(symbol: &str) -> Option<usize> {
 
 /// Stores the addresses of the runtime's routines in the header.
 pub(super) fn provide_routines(header: &Header) {
-    let stop = if is_x86_feature_detected!("avx") { stop_routine_avx } else { stop_routine };
+    let has_avx = is_x86_feature_detected!("avx");
+    let stop = if has_avx { stop_routine_avx } else { stop_routine };
+    let ask = if has_avx { ask_routine_avx } else { ask_routine };
     header.stop.store(stop as *const () as usize, Ordering::Relaxed);
+    header.ask.store(ask as *const () as usize, Ordering::Relaxed);
+    header.leave.store(leave_routine as *const () as usize, Ordering::Relaxed);
     header.hot.store(hot_routine as *const () as usize, Ordering::Relaxed);
     header.hot_loop.store(hot_loop_routine as *const () as usize, Ordering::Relaxed);
     header.host.store(host_routine as *const () as usize, Ordering::Relaxed);
@@ -159,11 +163,12 @@ unsafe extern "C" fn leave_routine() {
     naked_asm!("mov eax, 1", "jmp {way_out}", way_out = sym way_out_routine)
 }
 
-/// [`Header::stop`]: preserves all registers but `r11`, so that its caller
-/// spills nothing. `$save` and `$restore` handle the vector registers; `rsp`
-/// points to 16 slots of 32 bytes.
-macro_rules! stop_routine {
-    ($name:ident, $on_stop:path, $save:literal, $restore:literal) => {
+/// [`Header::stop`] and [`Header::ask`]: preserve all registers but `r11`, and `rax` where
+/// that is the answer, so that their callers spill nothing. `$save` and `$restore` handle
+/// the vector registers; `rsp` points to 16 slots of 32 bytes. After `$end`, `r11` is 0
+/// unless the run has failed.
+macro_rules! poll_routine {
+    ($name:ident, $on_stop:path, $save:literal, $restore:literal, $end:literal) => {
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             naked_asm!(
@@ -187,10 +192,9 @@ macro_rules! stop_routine {
                 "and rsp, -32",
                 $save,
                 "call {on_stop}",
-                "cmp qword ptr [rbx + {failed}], 0",
-                "jne 2f",
                 $restore,
                 "mov rsp, r12",
+                "mov r11, [rbx + {failed}]",
                 "pop r12",
                 "pop rbx",
                 "pop r10",
@@ -201,9 +205,9 @@ macro_rules! stop_routine {
                 "pop rdx",
                 "pop rcx",
                 "pop rax",
+                $end,
                 "ret",
                 "2:",
-                "mov rdi, rbx",
                 "jmp {leave}",
                 on_stop = sym $on_stop,
                 fault = const offset_of!(Header, fault),
@@ -215,11 +219,16 @@ macro_rules! stop_routine {
     };
 }
 
-/// The routine for processors without AVX, and with it.
-macro_rules! stop_routines {
-    ($plain:ident, $avx:ident, $on_stop:path) => {
-        stop_routine!($plain, $on_stop, "fxsave64 [rsp]", "fxrstor64 [rsp]");
-        stop_routine!(
+/// The routines for processors without AVX, and with it: those that leave, then those that
+/// answer.
+macro_rules! poll_routines {
+    ([$stop:ident, $stop_avx:ident], [$ask:ident, $ask_avx:ident], $on_stop:path) => {
+        poll_routines!($stop, $stop_avx, $on_stop, "test r11, r11\njnz 2f");
+        poll_routines!($ask, $ask_avx, $on_stop, "xor eax, eax\ntest r11, r11\nsetnz al");
+    };
+    ($plain:ident, $avx:ident, $on_stop:path, $end:literal) => {
+        poll_routine!($plain, $on_stop, "fxsave64 [rsp]", "fxrstor64 [rsp]", $end);
+        poll_routine!(
             $avx,
             $on_stop,
             ".irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
@@ -227,12 +236,13 @@ macro_rules! stop_routines {
              .endr",
             ".irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
              vmovups ymm\\i, [rsp + 32 * \\i]
-             .endr"
+             .endr",
+            $end
         );
     };
 }
 
-stop_routines!(stop_routine, stop_routine_avx, on_stop);
+poll_routines!([stop_routine, stop_routine_avx], [ask_routine, ask_routine_avx], on_stop);
 
 /// `kal$probe`: returns if a frame of `rax` bytes below the return address ends
 /// above the stack limit, with all registers but flags preserved; else stops
@@ -375,7 +385,11 @@ unsafe extern "C" fn refuse_routine() {
 pub(super) mod testing {
     use super::*;
 
-    stop_routines!(clobbering_stop, clobbering_stop_avx, clobber_and_stop);
+    poll_routines!(
+        [clobbering_stop, clobbering_stop_avx],
+        [clobbering_ask, clobbering_ask_avx],
+        clobber_and_stop
+    );
 
     extern "C" fn clobber_and_stop(header: &Header, stack: usize) {
         // SAFETY: it says which registers it changes.
@@ -392,7 +406,10 @@ pub(super) mod testing {
 
     /// Makes the code of an execution context poll with it.
     pub(in crate::runtime) fn provide(header: &Header) {
-        let stop = if is_x86_feature_detected!("avx") { clobbering_stop_avx } else { clobbering_stop };
+        let has_avx = is_x86_feature_detected!("avx");
+        let stop = if has_avx { clobbering_stop_avx } else { clobbering_stop };
+        let ask = if has_avx { clobbering_ask_avx } else { clobbering_ask };
         header.stop.store(stop as *const () as usize, Ordering::Relaxed);
+        header.ask.store(ask as *const () as usize, Ordering::Relaxed);
     }
 }

@@ -53,6 +53,52 @@ fn a_stop_while_a_formula_is_compiled_stops_its_run() {
     }
 }
 
+/// Two loops that assign variables in each iteration, some of them only now and then.
+const ASSIGNING: &str = "var a = 0, b = 0, c = 0, d = 0
+    def also() b = b + 1
+    def run(x) while x > 0 in
+      (a = a + 1) : also() : (if a % 3 == 0 then c = c + 1) : (for i = 1, i < 3 in d = d + 1)";
+
+/// Optimised code keeps variables in registers during a loop, and stores them when it stops.
+#[test]
+fn a_loop_that_is_stopped_leaves_the_variables_of_its_last_iteration() {
+    for (mode, configure) in MODES {
+        let mut context = context(configure(Config::new()));
+        context.eval(ASSIGNING).expect("it is right");
+        let mut before = 0.0;
+        for milliseconds in [1, 3, 30, 60, 1, 10] {
+            context.set_deadline(Some(Instant::now() + Duration::from_millis(milliseconds)));
+            // It may be exceeded before the run begins.
+            assert_eq!(stop(context.call("run", &[1.0])).0, ErrorCode::DeadlineExceeded, "{mode}");
+            let value = |name: &str| context.variable(name).expect("it is declared");
+            let [a, b, c, d] = ["a", "b", "c", "d"].map(value);
+            assert!(a >= before, "{mode}: {a} after {before}");
+            // Each stop may have come in the middle of an iteration.
+            let stops = 6.0;
+            assert!((a - stops..=a).contains(&b), "{mode}: {b} for {a}");
+            assert!((a / 3.0 - stops..=a / 3.0).contains(&c), "{mode}: {c} for {a}");
+            assert!((3.0 * (a - stops)..=3.0 * a).contains(&d), "{mode}: {d} for {a}");
+            before = a;
+        }
+        assert!(before > 1000.0, "{mode}: {before} iterations in 100 ms");
+    }
+}
+
+#[test]
+fn fuel_runs_out_with_the_same_variables_in_every_mode() {
+    for fuel in [10, 1_003, 100_004, 3_000_005] {
+        let left = MODES.iter().map(|(mode, configure)| {
+            let limits = Limits { fuel: Some(fuel), ..Limits::default() };
+            let mut context = context(configure(Config::new().limits(limits)));
+            context.eval(ASSIGNING).expect("it is right");
+            assert_eq!(stop(context.call("run", &[1.0])).0, ErrorCode::OutOfFuel, "{mode}");
+            ["a", "b", "c", "d"].map(|name| context.variable(name).expect("it is declared"))
+        });
+        let left: Vec<_> = left.collect();
+        assert!(left.windows(2).all(|pair| pair[0] == pair[1]), "{left:?}");
+    }
+}
+
 #[test]
 fn arguments_of_earlier_calls_are_no_links() {
     for (mode, configure) in MODES {

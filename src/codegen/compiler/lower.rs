@@ -10,6 +10,7 @@ mod builtins;
 mod checks;
 mod operators;
 mod osr;
+mod variables;
 
 use super::recursion;
 use super::refusal::{Result, missing};
@@ -446,19 +447,12 @@ impl<'m, 'c> IrLowering<'m, 'c> {
                 self.values.push(value);
             }
             CheckedNode::Local(local) => self.load_local(local)?,
-            CheckedNode::Variable(name) => {
-                let place = self.offset(Symbol::Variable(&self.names.text(name)))?;
-                self.load(place)?;
-            }
+            CheckedNode::Variable(name) => self.load_variable(name)?,
             CheckedNode::SetLocal(local) => {
                 let value = self.top()?;
                 self.builder.build_store(self.place(local)?, value)?;
             }
-            CheckedNode::SetVariable(name) => {
-                let value = self.top()?;
-                let place = self.offset(Symbol::Variable(&self.names.text(name)))?;
-                self.builder.build_store(place, value)?;
-            }
+            CheckedNode::SetVariable(name) => self.store_variable(name)?,
             CheckedNode::Unary(op) => self.unary(op)?,
             CheckedNode::Binary(op) if op.short_circuits() => self.end_short_circuit()?,
             CheckedNode::Binary(op) => self.binary(op)?,
@@ -757,7 +751,12 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         };
         let (Some((truth, decided)), Some(increment)) = (decision, increment) else { return Err(missing()) };
         self.pop()?;
-        self.stop_check()?;
+        // Optimised code polls where it goes on, so that a loop which tests its condition
+        // first has one way from one test to the next. What is counted is counted before.
+        let polls_last = !self.is_quick() && !self.options.counts_fuel;
+        if !polls_last {
+            self.iteration_check()?;
+        }
         self.jump(step)?;
         self.builder.position_at_end(decided);
         let place = self.place(variable)?;
@@ -774,6 +773,13 @@ impl<'m, 'c> IrLowering<'m, 'c> {
             again = self.block("again");
             self.builder.position_at_end(again);
             self.leave_loop(node)?;
+            self.jump(body)?;
+            self.builder.position_at_end(decided);
+        }
+        if polls_last {
+            again = self.block("again");
+            self.builder.position_at_end(again);
+            self.iteration_check()?;
             self.jump(body)?;
             self.builder.position_at_end(decided);
         }

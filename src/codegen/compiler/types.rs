@@ -7,13 +7,16 @@
 
 use super::refusal::{Result, missing};
 use crate::abi;
+use crate::codegen::error::CodegenError;
 use inkwell::AddressSpace;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
 use inkwell::context::ContextRef;
 use inkwell::module::{Linkage, Module};
 use inkwell::types::{AnyType, BasicMetadataTypeEnum, FloatType, FunctionType, PointerType};
-use inkwell::values::{BasicValueEnum, CallSiteValue, FloatValue, FunctionValue, PointerValue};
+use inkwell::values::{
+    BasicValueEnum, CallSiteValue, FloatValue, FunctionValue, InstructionValue, PointerValue,
+};
 
 /// Returns a parameter that is a double.
 pub(super) fn parameter(function: FunctionValue<'_>, index: u32) -> Result<FloatValue<'_>> {
@@ -144,13 +147,38 @@ impl<'c> Types<'c> {
         offset: usize,
     ) -> Result<PointerValue<'c>> {
         let place = self.word(builder, context, offset)?;
-        Ok(builder.build_load(self.pointer, place, "")?.into_pointer_value())
+        let routine = builder.build_load(self.pointer, place, "")?.into_pointer_value();
+        routine.as_instruction().map_or(Ok(()), |load| self.tag(load, HEADER))?;
+        Ok(routine)
+    }
+
+    /// Marks what an instruction accesses, for LLVM's type-based alias analysis: accesses
+    /// with different names do not alias.
+    pub(super) fn tag(&self, access: InstructionValue<'c>, name: &str) -> Result<()> {
+        let context = self.context;
+        let root = context.metadata_node(&[context.metadata_string("kal").into()]);
+        let kind = context.metadata_node(&[context.metadata_string(name).into(), root.into()]);
+        let offset = context.i64_type().const_zero();
+        let tag = context.metadata_node(&[kind.into(), kind.into(), offset.into()]);
+        let id = context.get_kind_id("tbaa");
+        access.set_metadata(tag, id).map_err(|error| CodegenError::Internal(error.to_string()))
+    }
+
+    /// Returns the attribute of a call that accesses only memory which other instructions
+    /// do not: `memory(inaccessiblemem: readwrite)`.
+    pub(super) fn reads_nothing_known(&self) -> Attribute {
+        // Two bits for each kind of memory, of which this is the second: may read, may write.
+        self.context.create_enum_attribute(Attribute::get_named_enum_kind_id("memory"), 0b1100)
     }
 
     pub(super) fn attribute(&self, name: &str) -> Attribute {
         self.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0)
     }
 }
+
+/// The name of the words of the header, for [`Types::tag`]. Those of variables end with a
+/// space.
+pub(super) const HEADER: &str = "header";
 
 /// LLVM's number for the calling convention `preserve_all`.
 pub(super) const PRESERVE_ALL: u32 = 15;

@@ -4,10 +4,12 @@
 use super::IrLowering;
 use crate::abi;
 use crate::codegen::compiler::refusal::{Result, missing};
-use crate::codegen::compiler::types::PRESERVE_ALL;
+use crate::codegen::compiler::types::{HEADER, PRESERVE_ALL};
 use crate::codegen::error::CodegenError;
 use crate::codegen::polls::SMALL_FRAME;
 use inkwell::IntPredicate;
+use inkwell::attributes::AttributeLoc;
+use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionValue, IntValue};
 
 impl<'c> IrLowering<'_, 'c> {
@@ -25,7 +27,12 @@ impl<'c> IrLowering<'_, 'c> {
         let fuel = self.builder.build_load(i64, place, "")?.into_int_value();
         volatile(fuel.as_instruction())?;
         let left = self.builder.build_int_sub(fuel, i64.const_int(1, false), "")?;
-        volatile(Some(self.builder.build_store(place, left)?))?;
+        let store = self.builder.build_store(place, left)?;
+        volatile(Some(store))?;
+        fuel.as_instruction()
+            .into_iter()
+            .chain([store])
+            .try_for_each(|access| self.types.tag(access, HEADER))?;
         Ok(self.builder.build_int_compare(IntPredicate::SLT, left, i64.const_zero(), "")?)
     }
 
@@ -33,6 +40,17 @@ impl<'c> IrLowering<'_, 'c> {
     /// of the context, and calls the runtime if it is below. The load is
     /// volatile because other threads change the word to stop the code.
     pub(super) fn stop_check(&mut self) -> Result<()> {
+        self.poll(false)
+    }
+
+    /// Emits the poll at the end of an iteration. In optimised code the runtime answers
+    /// whether to leave, and the code leaves by a way out of the loop: so LLVM may keep
+    /// variables in registers, and stores them before that, too.
+    pub(super) fn iteration_check(&mut self) -> Result<()> {
+        self.poll(!self.is_quick())
+    }
+
+    fn poll(&mut self, asks: bool) -> Result<()> {
         if cfg!(feature = "unchecked") {
             return Ok(());
         }
@@ -43,23 +61,58 @@ impl<'c> IrLowering<'_, 'c> {
             self.builder.build_call(frame, &[innermost.into()], "")?
         } else {
             let stack = self.declare("llvm.stackaddress", &[pointer.into()])?;
-            self.builder.build_call(stack, &[], "")?
+            let call = self.builder.build_call(stack, &[], "")?;
+            // It reads no variables.
+            call.add_attribute(AttributeLoc::Function, self.types.reads_nothing_known());
+            call
         };
         let stack = stack.try_as_basic_value().basic().ok_or_else(missing)?.into_pointer_value();
         let limit = self.builder.build_load(pointer, self.context, "")?.into_pointer_value();
         if let Some(load) = limit.as_instruction() {
             load.set_volatile(true).map_err(|error| CodegenError::Internal(error.to_string()))?;
+            self.types.tag(load, HEADER)?;
         }
         let mut below = self.builder.build_int_compare(IntPredicate::ULT, stack, limit, "")?;
         if self.options.counts_fuel {
             below = self.builder.build_or(below, self.burn()?, "")?;
         }
         let go_on = self.rarely(below)?;
+        if asks {
+            return self.ask(go_on);
+        }
         let call = self.call_runtime(abi::STOP, go_on)?;
         if !self.is_quick() {
             // `preserve_all`, so that nothing is spilled for this call.
             call.set_call_convention(PRESERVE_ALL);
         }
+        Ok(())
+    }
+
+    /// Emits a question to the runtime whether to leave, and leaving or going on.
+    fn ask(&mut self, go_on: BasicBlock<'c>) -> Result<()> {
+        let pointer = self.types.pointer;
+        let context = [self.context.into()];
+        let ask = self.types.routine(&self.builder, self.context, abi::ASK)?;
+        let signature = self.types.context.bool_type().fn_type(&[pointer.into()], false);
+        let call = self.builder.build_indirect_call(signature, ask, &context, "")?;
+        for name in ["cold", "nounwind", "willreturn"] {
+            call.add_attribute(AttributeLoc::Function, self.types.attribute(name));
+        }
+        // Of what it reads, code writes nothing but the fuel, which is volatile.
+        call.add_attribute(AttributeLoc::Function, self.types.reads_nothing_known());
+        call.set_call_convention(PRESERVE_ALL);
+        let answer = call.try_as_basic_value().basic().ok_or_else(missing)?.into_int_value();
+        let leaves = self.block("leaves");
+        self.builder.build_conditional_branch(answer, leaves, go_on)?;
+        self.builder.position_at_end(leaves);
+        let leave = self.types.routine(&self.builder, self.context, abi::LEAVE)?;
+        let signature = self.types.context.void_type().fn_type(&[pointer.into()], false);
+        let call = self.builder.build_indirect_call(signature, leave, &context, "")?;
+        for name in ["cold", "nounwind", "noreturn"] {
+            call.add_attribute(AttributeLoc::Function, self.types.attribute(name));
+        }
+        self.builder.build_unreachable()?;
+        self.builder.position_at_end(go_on);
         Ok(())
     }
 }
