@@ -20,9 +20,21 @@ const UNARY: [&str; 24] = [
 /// The functions of two arguments.
 const BINARY: [&str; 3] = ["atan2", "hypot", "pow"];
 
+/// The functions whose fast build is in `one.c`: CORE-MATH's take longer, and end in `core`.
+const BY_ONE_LANE: [&str; 5] = ["cos", "erfc", "hypot", "sin", "tan"];
+
 /// The sources of the lanes forms.
-const LANES: [&str; 8] =
-    ["lanes.c", "vector.h", "tables.h", "exponential.h", "logarithm.h", "trigonometric.h", "arc.h", "erf.h"];
+const LANES: [&str; 9] = [
+    "lanes.c",
+    "one.c",
+    "vector.h",
+    "tables.h",
+    "exponential.h",
+    "logarithm.h",
+    "trigonometric.h",
+    "arc.h",
+    "erf.h",
+];
 
 /// What the lanes forms need for vectors of 8 doubles, beside `FMA_FLAGS`.
 const AVX512_FLAGS: &[&str] = &["-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw"];
@@ -45,6 +57,7 @@ fn main() {
     compile_lanes("baseline", "baseline", &[]);
     if env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|architecture| architecture == "x86_64") {
         compile(&sources, "fma", FMA_FLAGS);
+        compile_by_one_lane();
         compile_lanes("fma", "fma", FMA_FLAGS);
         compile_lanes("avx512", "fma", &[FMA_FLAGS, AVX512_FLAGS].concat());
     }
@@ -60,10 +73,21 @@ fn compile(sources: &Path, suffix: &str, flags: &[&str]) {
         build.flag(flag);
     }
     for name in UNARY.iter().chain(&BINARY) {
+        let suffix = if suffix == "fma" && BY_ONE_LANE.contains(name) { "core" } else { suffix };
         build.define(&format!("cr_{name}"), &*format!("kal_math_{name}_{suffix}"));
         build.file(sources.join(name).join(format!("{name}.c")));
     }
     build.compile(&format!("kal_math_{suffix}"));
+}
+
+/// Compiles the functions of the fast build that are computed as one lane is.
+fn compile_by_one_lane() {
+    let mut build = cc::Build::new();
+    build.flag("-fvisibility=hidden").opt_level(3).debug(false);
+    for flag in FMA_FLAGS {
+        build.flag(flag);
+    }
+    build.flag("-ffp-contract=off").file("src/lanes/one.c").compile("kal_math_one");
 }
 
 /// Compiles the lanes forms with some flags, for a build of the functions of one double.

@@ -1,7 +1,7 @@
 //! Compares the lanes forms with the functions of one double, bit for bit. Many more arguments
 //! are compared by `tests/mathematics`.
 
-use kal_math::{BinaryFunction, LanesBuild, UnaryFunction};
+use kal_math::{BinaryFunction, Build, LanesBuild, UnaryFunction};
 
 /// The arguments of each function.
 const COUNT: usize = 20_000;
@@ -94,4 +94,26 @@ fn a_build_is_there_if_the_processor_has_it() {
         assert_eq!(UnaryFunction::ALL[0].lanes(build).is_some(), build.is_supported());
     }
     assert!(LanesBuild::fastest().is_supported());
+}
+
+/// Some functions of the fast build have methods of their own.
+#[test]
+fn both_builds_have_the_same_bits() {
+    let (Some(_), count) = (UnaryFunction::ALL[0].of(Build::Fma), 10 * COUNT) else { return };
+    for function in UnaryFunction::ALL {
+        let [plain, fast] =
+            [Build::Baseline, Build::Fma].map(|build| function.of(build).expect("it is supported"));
+        for x in numbers(3).take(count) {
+            let (plain, fast) = (plain(x), fast(x));
+            assert!(is_same(plain, fast), "{}({x:e}) is {plain:e} and {fast:e}", function.name());
+        }
+    }
+    for function in BinaryFunction::ALL {
+        let [plain, fast] =
+            [Build::Baseline, Build::Fma].map(|build| function.of(build).expect("it is supported"));
+        for (x, y) in numbers(4).zip(numbers(5)).take(count) {
+            let (plain, fast) = (plain(x, y), fast(x, y));
+            assert!(is_same(plain, fast), "{}({x:e}, {y:e}) is {plain:e} and {fast:e}", function.name());
+        }
+    }
 }

@@ -1,5 +1,5 @@
 // Vectors of doubles, for the processors that have them with FMA: 8 lanes with AVX-512, 4
-// with AVX2. The methods are written once, with the names below.
+// with AVX2, or one. The methods are written once, with the names below.
 //
 // Arithmetic is that of C: `+ - *` work on vectors, and nothing is contracted.
 
@@ -8,7 +8,43 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-#ifdef __AVX512F__
+#ifdef ONE_LANE // For `one.c`.
+
+#define LANES 1
+typedef double V;
+typedef int64_t Bits;
+typedef int Mask;
+
+INLINE V all(double x) { return x; }
+INLINE Bits all_bits(int64_t x) { return x; }
+INLINE Bits bits(V x) { return _mm_cvtsi128_si64(_mm_castpd_si128(_mm_set_sd(x))); }
+INLINE V number(Bits x) { return _mm_cvtsd_f64(_mm_castsi128_pd(_mm_cvtsi64_si128(x))); }
+INLINE V madd(V x, V y, V z) { return __builtin_fma(x, y, z); }
+INLINE V msub(V x, V y, V z) { return __builtin_fma(x, y, -z); }
+INLINE V nmadd(V x, V y, V z) { return __builtin_fma(-x, y, z); }
+INLINE V root(V x) { return __builtin_sqrt(x); }
+INLINE V greatest(V x, V y) { return x > y ? x : y; }
+INLINE V least(V x, V y) { return x < y ? x : y; }
+INLINE Bits and_bits(Bits x, Bits y) { return x & y; }
+INLINE Bits xor_bits(Bits x, Bits y) { return x ^ y; }
+INLINE Bits plus_bits(Bits x, Bits y) { return (Bits)((uint64_t)x + (uint64_t)y); }
+INLINE Bits minus_bits(Bits x, Bits y) { return (Bits)((uint64_t)x - (uint64_t)y); }
+#define shift_left(x, places) ((Bits)((uint64_t)(x) << (places)))
+#define shift_right(x, places) ((Bits)((uint64_t)(x) >> (places)))
+
+INLINE Mask equal(V x, V y) { return x == y; }
+INLINE Mask at_most(V x, V y) { return x <= y; }
+INLINE Mask both(Mask x, Mask y) { return x & y; }
+INLINE V choose(Mask mask, V yes, V no) { return mask ? yes : no; }
+INLINE V exponent(Bits x) { return (V)(x >> 52); }
+INLINE unsigned of_mask(Mask x) { return (unsigned)x; }
+INLINE V lookup(const double *table, Bits index) { return table[index & 31]; }
+INLINE void lookup_rows(const double *table, Bits index, V columns[4]) {
+  for (int i = 0; i < 4; i++)
+    columns[i] = table[4 * index + i];
+}
+
+#elif defined(__AVX512F__)
 
 #define LANES 8
 typedef __m512d V;
