@@ -2,13 +2,15 @@
 
 use crate::apply::{self, How, OnError};
 use crate::arrow;
+use crate::call::{CallSettings, with_settings};
 use crate::callback;
 use crate::error::OrException;
 use crate::meaning::{Meaning, Target};
 use crate::ndarray::{self, plain};
-use crate::session::{Session, SharedSession, not_to_be_pickled, outcome};
+use crate::session::Session;
+use crate::shared_session::SharedSession;
 use crate::signals;
-use crate::ufunc::{self, CallSettings, with_settings};
+use crate::ufunc;
 use kal::diagnostic::ErrorCode;
 use kal::{Column, Context, Error};
 use parking_lot::Mutex;
@@ -142,8 +144,8 @@ impl Function {
                 self.session.assigned();
             }
             drop(context);
-            self.session.printed.write_out(py)?;
-            return outcome(py, heard);
+            self.session.printed.finish(py)?;
+            return heard.outcome(py);
         }
         let began = Instant::now();
         let heard = self.session.run_here(py, &mut context, |context| {
@@ -165,11 +167,7 @@ impl Function {
 
     /// Calls it with numbers on another thread, while signals are heard.
     fn number_elsewhere(&self, py: Python<'_>, meaning: Arc<Meaning>, arguments: &[f64]) -> PyResult<f64> {
-        self.session.run(py, |context| {
-            let result = meaning.handle.call(context, arguments);
-            let _ = context.output().flush();
-            result
-        })
+        self.session.run(py, |context| meaning.handle.call(context, arguments))
     }
 
     /// Calls it with anything but numbers alone.
@@ -196,8 +194,7 @@ impl Function {
                 return arrow::call(py, &meaning, arguments, options.threads, options.on_error);
             }
         }
-        let rows = if options.others.is_none() { Some(0) } else { None };
-        let settings = CallSettings { threads: options.threads, on_error: options.on_error, rows };
+        let settings = CallSettings { threads: options.threads, on_error: options.on_error };
         let function = self.ufunc_of(py, &meaning)?;
         let arguments = PyTuple::new(py, arguments)?;
         with_settings(settings, || function.bind(py).call(arguments, options.others.as_ref()))
@@ -329,7 +326,8 @@ fn arrays<'py>(
         columns.push(Column::Values(array.values));
     }
     let Some(shape) = shape else { return Ok(None) };
-    let how = How { threads: options.threads, on_error: options.on_error, ..How::default() };
+    let since = Some(meaning.session.runs.interrupts());
+    let how = How { threads: options.threads, on_error: options.on_error, since, ..How::default() };
     let compute = |output: &mut [f64]| {
         let result = if apply::is_quick(meaning, output.len()) {
             apply::quick(meaning, &columns, output, how)
@@ -467,7 +465,7 @@ impl Function {
         let meaning = self.meaning(py)?;
         let source = meaning.kernel.source();
         if source.contains(callback::PREFIX) {
-            return Err(not_to_be_pickled());
+            return Err(callback::not_to_be_pickled());
         }
         let restore = py.import("kal._pickle")?.getattr("function")?;
         let called = || format!("{}({})", self.__name__(), meaning.parameters.join(", "));
