@@ -5,7 +5,7 @@ use crate::apply::OnError;
 use std::cell::Cell;
 
 /// How rows are to be computed.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct CallSettings {
     pub threads: usize,
     pub on_error: OnError,
@@ -47,6 +47,12 @@ pub fn with_settings<T>(settings: CallSettings, call: impl FnOnce() -> T) -> T {
     call()
 }
 
+/// Runs something that is no part of the call on this thread, such as a Python function that a
+/// row calls.
+pub fn apart<T>(work: impl FnOnce() -> T) -> T {
+    with_settings(CallSettings::default(), || in_progress(None, work))
+}
+
 /// Returns how far the call on this thread is.
 pub fn progress() -> Option<CallProgress> {
     PROGRESS.get()
@@ -61,14 +67,17 @@ pub fn update(change: impl FnOnce(&mut CallProgress)) {
 
 /// Makes a call, inside of another one or not. Returns its result, and how far it came.
 pub fn counted<T>(since: u64, call: impl FnOnce() -> T) -> (T, CallProgress) {
+    let begun = CallProgress { since, ..CallProgress::default() };
+    in_progress(Some(begun), || (call(), PROGRESS.get().unwrap_or(begun)))
+}
+
+fn in_progress<T>(progress: Option<CallProgress>, work: impl FnOnce() -> T) -> T {
     struct Restore(Option<CallProgress>);
     impl Drop for Restore {
         fn drop(&mut self) {
             PROGRESS.set(self.0);
         }
     }
-    let begun = CallProgress { since, ..CallProgress::default() };
-    let _restore = Restore(PROGRESS.replace(Some(begun)));
-    let result = call();
-    (result, PROGRESS.get().unwrap_or(begun))
+    let _restore = Restore(PROGRESS.replace(progress));
+    work()
 }

@@ -7,6 +7,7 @@
 //! A program that runs on another thread than the one that waits for it asks that one to make
 //! the call. So Python functions are called on the thread of Python's caller.
 
+use crate::call;
 use crate::output::{self, Printed};
 use kal::Config;
 use kal::host::{Call, HostError};
@@ -130,9 +131,10 @@ fn call(number: u64, arguments: &[f64]) -> Result<f64, (PyErr, HostError)> {
     Python::attach(|py| {
         let callable = CALLABLES.lock().get(&number).map(|callable| callable.clone_ref(py));
         let missing = || PyException::new_err("this Python function belongs to a session that is gone");
-        let result = output::write_current(py)
-            .and_then(|()| callable.ok_or_else(missing))
-            .and_then(|callable| callable.bind(py).call1(PyTuple::new(py, arguments)?)?.extract::<f64>());
+        let result =
+            output::write_current(py).and_then(|()| callable.ok_or_else(missing)).and_then(|callable| {
+                call::apart(|| callable.bind(py).call1(PyTuple::new(py, arguments)?)?.extract::<f64>())
+            });
         result.map_err(|error| {
             let text = HostError(error.to_string());
             (error, text)

@@ -124,7 +124,8 @@ impl Function {
         drop(last);
         if signals::is_heard_here() && !meaning.is_pure {
             drop(context);
-            return self.number_elsewhere(py, meaning, arguments);
+            let since = self.session.runs.interrupts();
+            return self.number_elsewhere(py, &meaning, arguments, since);
         }
         self.lasting_number(py, context, meaning, arguments)
     }
@@ -147,7 +148,7 @@ impl Function {
             self.session.printed.finish(py)?;
             return heard.outcome(py);
         }
-        let began = Instant::now();
+        let (began, since) = (Instant::now(), self.session.runs.interrupts());
         let heard = self.session.run_here(py, &mut context, |context| {
             context.set_deadline(Some(began + signals::STEP));
             let result = call(context);
@@ -159,15 +160,30 @@ impl Function {
         match heard.result {
             Err(error) if is_deadline(&error) && timeout.is_none_or(|timeout| began.elapsed() < timeout) => {
                 py.check_signals()?;
-                self.number_elsewhere(py, meaning, arguments)
+                self.number_elsewhere(py, &meaning, arguments, since)
             }
             result => result.or_exception(py),
         }
     }
 
-    /// Calls it with numbers on another thread, while signals are heard.
-    fn number_elsewhere(&self, py: Python<'_>, meaning: Arc<Meaning>, arguments: &[f64]) -> PyResult<f64> {
-        self.session.run(py, |context| meaning.handle.call(context, arguments))
+    /// Calls it with numbers on another thread, while signals are heard, unless the session was
+    /// interrupted after the call began: then there were `since` interrupts.
+    fn number_elsewhere(
+        &self,
+        py: Python<'_>,
+        meaning: &Meaning,
+        arguments: &[f64],
+        since: u64,
+    ) -> PyResult<f64> {
+        self.session.run(py, |context| {
+            let handle = context.interrupt_handle();
+            if self.session.runs.interrupts() != since {
+                handle.interrupt();
+            }
+            let result = meaning.handle.call(context, arguments);
+            handle.clear();
+            result
+        })
     }
 
     /// Calls it with anything but numbers alone.

@@ -149,8 +149,9 @@ impl SharedSession {
 
     /// Stops what runs in it, and the computations of arrays.
     pub fn interrupt(&self) {
-        self.interrupt.interrupt_running();
+        // What begins after this looks at the number of interrupts, so they are counted first.
         self.runs.interrupt();
+        self.interrupt.interrupt_running();
     }
 
     /// Runs something on this thread, while other threads run and no signal is heard.

@@ -275,6 +275,24 @@ def test_functions_of_python_fail_in_a_row_of_a_ufunc(session):
     assert caught.value.row is None
 
 
+def test_a_function_of_python_that_computes_arrays_does_not_disturb_the_rows(session):
+    plus = kal.formula("a + b").ufunc
+    limited = kal.Session(fuel=100)
+    limited.eval("def turns(n) (for i = 0, i < n in 0) + n")
+    inner = limited["turns"].ufunc
+    session.define("total", lambda x: plus.reduce(np.arange(x)), arity=1)
+    session.define("turns", lambda x: inner(np.array([x, x], dtype="i4"))[1], arity=1)
+    session.eval("def f(x) total(5) + turns(x)")
+    column = np.array([1, 2, 3, 1000, 4, 1000], dtype="i4")
+    with pytest.raises(kal.RowError) as caught:
+        session["f"](column)
+    assert caught.value.row == 3
+    assert isinstance(caught.value.__cause__, kal.RowError) and caught.value.__cause__.row == 0
+    # The inner call raises, so it is the outer row that has no value.
+    result = session["f"](column, on_error="nan")
+    assert np.array_equal(result, [11, 12, 13, np.nan, 14, np.nan], equal_nan=True)
+
+
 def test_threads_do_not_change_results(session):
     session.eval("def f(x) exp(-x * x) * sin(x) + x ^ 3")
     column = np.random.default_rng(5).normal(size=300_001)
