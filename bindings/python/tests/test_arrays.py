@@ -338,13 +338,16 @@ def interrupting(session, call):
     try:
         with pytest.raises(kal.Stopped) as caught:
             call()
+        # And not by its timeout.
+        assert caught.type is kal.Stopped
         return caught.value
     finally:
         done.set()
         other.join()
 
 
-def test_another_thread_interrupts_rows(session):
+def test_another_thread_interrupts_rows():
+    session = kal.Session(timeout=60)
     session.eval("def forever(x) if x < 5 then x else for i = 0, x in i")
     session.eval("var n = 0; def count(x) for i = 0, x in n = n + 1")
     column = np.arange(10_000.0)
@@ -366,7 +369,8 @@ def test_another_thread_interrupts_rows(session):
     assert session.eval("20 + 1") == 21.0
 
 
-def test_one_interrupt_stops_all_rows_that_are_computed(session):
+def test_one_interrupt_stops_all_rows_that_are_computed():
+    session = kal.Session(timeout=60)
     begun = threading.Barrier(4)
     session.define("begun", lambda: begun.wait() * 0.0, arity=0)
     session.eval("def f(x) begun() + for i = 0, x in i")
@@ -380,6 +384,7 @@ def test_one_interrupt_stops_all_rows_that_are_computed(session):
     def raised(*arguments):
         with pytest.raises(kal.Stopped) as caught:
             session["f"](*arguments)
+        assert caught.type is kal.Stopped
         return caught.value.row
 
     with ThreadPoolExecutor(3) as pool:
