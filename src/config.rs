@@ -2,10 +2,11 @@
 
 use crate::cache::CacheOptions;
 use crate::error::Error;
-use crate::host::{Call, Callable, Closure, ForeignFunction, HostError, HostFunctions};
+use crate::host::{Call, Callable, Closure, ForeignFunction, HostError, HostFunctions, Output};
 use crate::image::Image;
 use crate::limits::Limits;
 use crate::name::Names;
+use crate::output::LineOutput;
 use crate::processor::Processor;
 use crate::runtime::on_thread_stack;
 use crate::status::{Compilation, CompileObserver};
@@ -38,6 +39,9 @@ const MOST_ARGUMENTS: u32 = 50_000;
 /// function that is compiled.
 pub(crate) const WORKER_STACK: usize = 1 << 30;
 
+/// What creates the output of a context.
+type OutputMaker = Arc<dyn Fn() -> Box<dyn Output> + Send + Sync>;
+
 /// How an engine is set up: mode, optimisation, limits, host functions. Without
 /// the feature `compiler`, what concerns code has no effect.
 ///
@@ -58,6 +62,8 @@ pub struct Config {
     pub(crate) keeps_texts: bool,
     pub(crate) keeps_code: bool,
     pub(crate) compile_observer: Option<CompileObserver>,
+    /// Standard output if `None`.
+    output: Option<OutputMaker>,
     /// `None`: one for each core, counted when the first is needed.
     pub(crate) workers: Option<usize>,
     pub(crate) worker_stack: usize,
@@ -91,6 +97,7 @@ impl Config {
             keeps_texts: true,
             keeps_code: false,
             compile_observer: None,
+            output: None,
             workers: None,
             worker_stack: WORKER_STACK,
             limits: Limits::default(),
@@ -215,6 +222,40 @@ impl Config {
     pub fn on_compile(mut self, observer: impl Fn(&Compilation<'_>) + Send + Sync + 'static) -> Self {
         self.compile_observer = Some(Arc::new(observer));
         self
+    }
+
+    /// Sets what creates the output of `printd` and `putchard` for each context, also for those
+    /// in which a kernel computes rows one by one: standard output by default.
+    /// [`Context::set_output`](crate::Context::set_output) is for one context only.
+    ///
+    /// ```
+    /// use kal::{Column, Config, Engine, LineOutput, Run};
+    ///
+    /// let file = std::env::temp_dir().join(format!("kal-output-{}", std::process::id()));
+    /// let stream = std::fs::File::create(&file)?;
+    /// let output = move || -> Box<dyn kal::host::Output> {
+    ///     Box::new(LineOutput::new(stream.try_clone().expect("a file can be opened twice")).flush_lines(true))
+    /// };
+    /// let mut context = Engine::with_config(Config::new().output(output))?.context()?;
+    /// context.eval("def shown(x) printd(x); shown(1)")?;
+    /// let shown = context.kernel("shown")?;
+    /// shown.apply(&[Column::Values(&[2.0, 3.0])], &mut [0.0; 2], &mut Run::new())?;
+    /// assert_eq!(std::fs::read_to_string(&file)?, "1\n2\n3\n");
+    /// # std::fs::remove_file(&file)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn output(mut self, create: impl Fn() -> Box<dyn Output> + Send + Sync + 'static) -> Self {
+        self.output = Some(Arc::new(create));
+        self
+    }
+
+    /// Returns a new output for a context.
+    pub(crate) fn new_output(&self) -> Box<dyn Output> {
+        match &self.output {
+            Some(create) => create(),
+            None => Box::new(LineOutput::stdout()),
+        }
     }
 
     /// Sets whether the engine keeps all code that it compiles, for

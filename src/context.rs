@@ -50,7 +50,6 @@ use crate::host::{NumberInput, Outside};
 use crate::interrupt::InterruptHandle;
 use crate::module::{Imports, MemberKind, NameMistake};
 use crate::name::{HeldName, Name, Names};
-use crate::output::LineOutput;
 use crate::program::Program;
 use crate::runtime::{CallArguments, Variable};
 use crate::sema::constant::declared_numbers;
@@ -195,7 +194,7 @@ impl Context {
             world: World::new(engine.operators().clone()),
             variables: HeldVariables::of(engine.variables()),
             history: History::default(),
-            outside: Outside::new(Box::new(LineOutput::stdout())),
+            outside: Outside::new(engine.config().new_output()),
             fuel: engine.config().limits.fuel,
             deadline: None,
             alarm: OnceCell::new(),

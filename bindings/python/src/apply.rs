@@ -5,9 +5,8 @@
 //! another thread while the caller waits. What has effects cannot begin twice, so it is
 //! computed there from the first row on.
 
-use crate::error::row_exception;
+use crate::error::{row_exception, with_cause};
 use crate::meaning::{Meaning, QUICK};
-use crate::session::with_cause;
 use crate::signals::{self, Heard};
 use kal::diagnostic::ErrorCode;
 use kal::{Column, Failing, RowError, Run, Validity};
@@ -29,6 +28,9 @@ pub enum OnError {
 pub struct How<'a> {
     pub threads: usize,
     pub on_error: OnError,
+    /// How often the session had been interrupted when the computation began, if that is not
+    /// now.
+    pub since: Option<u64>,
     /// The rows that have values.
     pub valid: Option<Validity<'a>>,
     /// Where the rows that have failed are marked, a bit for each.
@@ -87,7 +89,7 @@ pub fn quick(
     output: &mut [f64],
     how: How<'_>,
 ) -> Result<(), Ending> {
-    Ok(meaning.kernel.apply(inputs, output, &mut how.run(None))?)
+    Ok(meaning.kernel.apply(inputs, output, &mut how.run(&Run::new(), None))?)
 }
 
 /// Computes rows, detached from the interpreter as the caller is.
@@ -97,30 +99,34 @@ pub fn lasting(
     output: &mut [f64],
     mut how: How<'_>,
 ) -> Result<(), Ending> {
-    let timeout = meaning.session.settings.timeout;
-    let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let Meaning { session, kernel, .. } = meaning;
+    let end = session.settings.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let base = Run::new();
+    let since = how.since.unwrap_or_else(|| session.runs.interrupts());
+    let in_progress = session.runs.begin(since, base.interrupt_handle());
     let mut first = 0;
-    if signals::is_heard_here() && meaning.kernel.is_pure() {
+    if signals::is_heard_here() && kernel.is_pure() {
         let look = Instant::now() + signals::STEP;
         let until = end.map_or(look, |end| end.min(look));
-        let Err(error) = meaning.kernel.apply(inputs, output, &mut how.rest(0).run(Some(until))) else {
+        let Err(error) = kernel.apply(inputs, output, &mut how.rest(0).run(&base, Some(until))) else {
             return Ok(());
         };
         if !is_deadline(&error) || end.is_some_and(|end| Instant::now() >= end) {
             return Err(error.into());
         }
-        signals::look(Some(&meaning.session.printed)).map_err(Ending::Raised)?;
+        signals::look(&session.printed).map_err(Ending::Raised)?;
+        in_progress.heed();
         // Bitmaps are cut between two bytes.
         first = error.row.unwrap_or(0) & !7;
     }
     let inputs: Vec<Column<'_>> = inputs.iter().map(|input| rest_of(*input, first)).collect();
     let output = &mut output[first..];
-    let mut run = how.rest(first).run(end);
-    let stopper = run.interrupt_handle();
-    let printed = Some(&meaning.session.printed);
-    let work = || meaning.kernel.apply(&inputs, output, &mut run);
-    let Heard { result, raised, cause } = signals::heard(printed, || stopper.interrupt_running(), work);
-    let ending = match (result, raised, cause) {
+    let mut run = how.rest(first).run(&base, end);
+    let stop = || in_progress.stop();
+    let work = || kernel.apply(&inputs, output, &mut run);
+    let Heard { result, raised, cause } = signals::heard(&session.printed, stop, work);
+    let written = signals::finish(&session.printed).err();
+    let ending = match (result, raised.or(written), cause) {
         (_, Some(raised), _) => Ending::Raised(raised),
         (Ok(()), None, _) => return Ok(()),
         (Err(error), None, None) => Ending::Row(error),
@@ -146,11 +152,12 @@ impl<'a> How<'a> {
     fn rest(&mut self, first: usize) -> How<'_> {
         let valid = self.valid.map(|valid| Validity { offset: valid.offset + first, ..valid });
         let marks = self.marks.as_deref_mut().map(|marks| &mut marks[first / 8..]);
-        How { threads: self.threads, on_error: self.on_error, valid, marks }
+        How { threads: self.threads, on_error: self.on_error, since: self.since, valid, marks }
     }
 
-    fn run(self, deadline: Option<Instant>) -> Run<'a> {
-        let mut run = Run::new();
+    /// Returns the run, which the handles of `base` interrupt.
+    fn run(self, base: &Run<'_>, deadline: Option<Instant>) -> Run<'a> {
+        let mut run = base.next();
         run.threads = self.threads;
         run.deadline = deadline;
         run.valid = self.valid;

@@ -248,7 +248,9 @@ fn computed(
     let mut values = vec![0.0; rows];
     let mut marks = vec![0_u8; if on_error == OnError::Nan { rows.div_ceil(8) } else { 0 }];
     let valid = nulls.as_ref().map(|nulls| Validity { bitmap: nulls.validity(), offset: nulls.offset() });
-    let how = How { threads, on_error, valid, marks: (on_error == OnError::Nan).then_some(&mut marks[..]) };
+    let since = Some(meaning.session.runs.interrupts());
+    let marked = (on_error == OnError::Nan).then_some(&mut marks[..]);
+    let how = How { threads, on_error, since, valid, marks: marked };
     let result = if apply::is_quick(meaning, rows) {
         apply::quick(meaning, &columns, &mut values, how)
     } else {

@@ -7,10 +7,12 @@
 //! A program that runs on another thread than the one that waits for it asks that one to make
 //! the call. So Python functions are called on the thread of Python's caller.
 
+use crate::call;
+use crate::output::{self, Printed};
 use kal::Config;
 use kal::host::{Call, HostError};
 use parking_lot::Mutex;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::cell::RefCell;
@@ -57,6 +59,13 @@ pub fn configure(config: Config) -> Config {
     })
 }
 
+/// Returns the definition of a function that calls the Python function with a number.
+pub fn definition(function: &str, number: u64, arity: usize) -> String {
+    let parameters: Vec<String> = (1..=arity).map(|index| format!("x{index}")).collect();
+    let arguments: String = parameters.iter().map(|parameter| format!(", {parameter}")).collect();
+    format!("def {function}({}) {}({number}{arguments})", parameters.join(" "), name(arity))
+}
+
 /// Makes a Python function known. Returns its number.
 pub fn register(callable: Py<PyAny>) -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -101,9 +110,9 @@ fn call_by_number(number: u64, arguments: &[f64]) -> Result<f64, HostError> {
 }
 
 impl Asked {
-    /// Makes the call, and answers. Returns what the Python function has raised.
-    pub fn make(self) -> Option<PyErr> {
-        let (result, raised) = match call(self.number, &self.arguments) {
+    /// Makes the call, after what the program has printed was written, and answers. Returns what the Python function has raised.
+    pub fn make(self, printed: &Printed) -> Option<PyErr> {
+        let (result, raised) = match printed.during(|| call(self.number, &self.arguments)) {
             Ok(value) => (Ok(value), None),
             Err((error, text)) => (Err(text), Some(error)),
         };
@@ -122,12 +131,41 @@ fn call(number: u64, arguments: &[f64]) -> Result<f64, (PyErr, HostError)> {
     Python::attach(|py| {
         let callable = CALLABLES.lock().get(&number).map(|callable| callable.clone_ref(py));
         let missing = || PyException::new_err("this Python function belongs to a session that is gone");
-        let result = callable
-            .ok_or_else(missing)
-            .and_then(|callable| callable.bind(py).call1(PyTuple::new(py, arguments)?)?.extract::<f64>());
+        let result =
+            output::write_current(py).and_then(|()| callable.ok_or_else(missing)).and_then(|callable| {
+                call::apart(|| callable.bind(py).call1(PyTuple::new(py, arguments)?)?.extract::<f64>())
+            });
         result.map_err(|error| {
             let text = HostError(error.to_string());
             (error, text)
         })
     })
+}
+
+/// Returns how many arguments a Python function takes.
+pub fn arity_of(function: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let py = function.py();
+    let unknown = |_| {
+        let text = function.repr().map_or_else(|_| "it".to_owned(), |repr| repr.to_string());
+        PyValueError::new_err(format!("how many arguments {text} takes is not known: say `arity=`"))
+    };
+    let signature = py.import("inspect")?.call_method1("signature", (function,)).map_err(unknown)?;
+    let parameters = signature.getattr("parameters")?.call_method0("values")?;
+    let mut arity = 0;
+    for parameter in parameters.try_iter()? {
+        let parameter = parameter?;
+        let kind = parameter.getattr("kind")?.getattr("name")?.extract::<String>()?;
+        let is_given = parameter.getattr("default")?.is(&parameter.getattr("empty")?);
+        match kind.as_str() {
+            "POSITIONAL_ONLY" | "POSITIONAL_OR_KEYWORD" if is_given => arity += 1,
+            "VAR_POSITIONAL" => return Err(unknown(PyTypeError::new_err(()))),
+            _ => {}
+        }
+    }
+    Ok(arity)
+}
+
+/// Returns why what calls a Python function is not pickled.
+pub fn not_to_be_pickled() -> PyErr {
+    PyTypeError::new_err("what calls a Python function cannot be pickled: only Kal's text is")
 }

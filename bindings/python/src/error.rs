@@ -46,13 +46,19 @@ pub fn exception(py: Python<'_>, error: &Error, row: Option<usize>) -> PyErr {
         "RunError" if row.is_some() => "RowError",
         kind => kind,
     };
-    let message = match row {
-        Some(row) => format!("row {row}: {error}"),
-        None => error.to_string(),
-    };
+    let message = error.to_string();
     let made = maker(py)
         .and_then(|make| make.call1((kind, message, code, line, column, source, row, report, calls)));
     made.map_or_else(|failure| failure, PyErr::from_value)
+}
+
+/// Returns the exception for an error, which something raised in Python may have caused.
+pub fn with_cause(py: Python<'_>, error: &Error, row: Option<usize>, cause: Option<PyErr>) -> PyErr {
+    let exception = exception(py, error, row);
+    if cause.is_some() {
+        exception.set_cause(py, cause);
+    }
+    exception
 }
 
 /// Returns the exception for a row that failed.

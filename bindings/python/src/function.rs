@@ -2,13 +2,15 @@
 
 use crate::apply::{self, How, OnError};
 use crate::arrow;
+use crate::call::{CallSettings, with_settings};
 use crate::callback;
 use crate::error::OrException;
 use crate::meaning::{Meaning, Target};
 use crate::ndarray::{self, plain};
-use crate::session::{Session, SharedSession, not_to_be_pickled, outcome};
+use crate::session::Session;
+use crate::shared_session::SharedSession;
 use crate::signals;
-use crate::ufunc::{self, CallSettings, with_settings};
+use crate::ufunc;
 use kal::diagnostic::ErrorCode;
 use kal::{Column, Context, Error};
 use parking_lot::Mutex;
@@ -122,7 +124,8 @@ impl Function {
         drop(last);
         if signals::is_heard_here() && !meaning.is_pure {
             drop(context);
-            return self.number_elsewhere(py, meaning, arguments);
+            let since = self.session.runs.interrupts();
+            return self.number_elsewhere(py, &meaning, arguments, since);
         }
         self.lasting_number(py, context, meaning, arguments)
     }
@@ -142,10 +145,10 @@ impl Function {
                 self.session.assigned();
             }
             drop(context);
-            self.session.printed.write_out(py)?;
-            return outcome(py, heard);
+            self.session.printed.finish(py)?;
+            return heard.outcome(py);
         }
-        let began = Instant::now();
+        let (began, since) = (Instant::now(), self.session.runs.interrupts());
         let heard = self.session.run_here(py, &mut context, |context| {
             context.set_deadline(Some(began + signals::STEP));
             let result = call(context);
@@ -157,17 +160,28 @@ impl Function {
         match heard.result {
             Err(error) if is_deadline(&error) && timeout.is_none_or(|timeout| began.elapsed() < timeout) => {
                 py.check_signals()?;
-                self.number_elsewhere(py, meaning, arguments)
+                self.number_elsewhere(py, &meaning, arguments, since)
             }
             result => result.or_exception(py),
         }
     }
 
-    /// Calls it with numbers on another thread, while signals are heard.
-    fn number_elsewhere(&self, py: Python<'_>, meaning: Arc<Meaning>, arguments: &[f64]) -> PyResult<f64> {
+    /// Calls it with numbers on another thread, while signals are heard, unless the session was
+    /// interrupted after the call began: then there were `since` interrupts.
+    fn number_elsewhere(
+        &self,
+        py: Python<'_>,
+        meaning: &Meaning,
+        arguments: &[f64],
+        since: u64,
+    ) -> PyResult<f64> {
         self.session.run(py, |context| {
+            let handle = context.interrupt_handle();
+            if self.session.runs.interrupts() != since {
+                handle.interrupt();
+            }
             let result = meaning.handle.call(context, arguments);
-            let _ = context.output().flush();
+            handle.clear();
             result
         })
     }
@@ -196,8 +210,7 @@ impl Function {
                 return arrow::call(py, &meaning, arguments, options.threads, options.on_error);
             }
         }
-        let rows = if options.others.is_none() { Some(0) } else { None };
-        let settings = CallSettings { threads: options.threads, on_error: options.on_error, rows };
+        let settings = CallSettings { threads: options.threads, on_error: options.on_error };
         let function = self.ufunc_of(py, &meaning)?;
         let arguments = PyTuple::new(py, arguments)?;
         with_settings(settings, || function.bind(py).call(arguments, options.others.as_ref()))
@@ -329,7 +342,8 @@ fn arrays<'py>(
         columns.push(Column::Values(array.values));
     }
     let Some(shape) = shape else { return Ok(None) };
-    let how = How { threads: options.threads, on_error: options.on_error, ..How::default() };
+    let since = Some(meaning.session.runs.interrupts());
+    let how = How { threads: options.threads, on_error: options.on_error, since, ..How::default() };
     let compute = |output: &mut [f64]| {
         let result = if apply::is_quick(meaning, output.len()) {
             apply::quick(meaning, &columns, output, how)
@@ -467,7 +481,7 @@ impl Function {
         let meaning = self.meaning(py)?;
         let source = meaning.kernel.source();
         if source.contains(callback::PREFIX) {
-            return Err(not_to_be_pickled());
+            return Err(callback::not_to_be_pickled());
         }
         let restore = py.import("kal._pickle")?.getattr("function")?;
         let called = || format!("{}({})", self.__name__(), meaning.parameters.join(", "));

@@ -1,11 +1,15 @@
 //! The compiled part of the Python package `kal`.
 //!
-//! - `session`: programs in progress, each behind a lock
+//! - `session`: sessions, as Python sees them
+//! - `shared_session`: the context of a session, behind a lock; `settings`: what it is made with
+//! - `names`: names that Python passes
 //! - `meaning`: what a name of a session, or a formula, means at one moment, ready to run
 //! - `function`: functions as Python calls them, with numbers, arrays and columns
 //! - `ufunc`, `ndarray`: NumPy's functions and arrays
+//! - `call`: the call of one of NumPy's functions that a thread makes
 //! - `arrow`: columns with nulls
 //! - `apply`: computing rows so that signals are heard
+//! - `runs`: computations of arrays in progress, which a session interrupts
 //! - `signals`: running something long while Python's signals are heard
 //! - `callback`: Python functions that programs call
 //! - `output`: what programs print
@@ -17,13 +21,18 @@
 
 mod apply;
 mod arrow;
+mod call;
 mod callback;
 mod error;
 mod function;
 mod meaning;
+mod names;
 mod ndarray;
 mod output;
+mod runs;
 mod session;
+mod settings;
+mod shared_session;
 mod signals;
 mod ufunc;
 

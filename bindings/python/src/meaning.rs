@@ -1,8 +1,10 @@
 //! What a name of a session, or a formula, means at one moment, ready to run.
 
-use crate::session::SharedSession;
+use crate::error::OrException;
+use crate::shared_session::SharedSession;
 use kal::diagnostic::ErrorCode;
 use kal::{Context, Error, Kernel};
+use pyo3::prelude::*;
 use std::sync::Arc;
 
 /// What a function of Python stands for.
@@ -12,6 +14,23 @@ pub enum Target {
     Name(String),
     /// An expression.
     Formula { text: String, parameters: Vec<String> },
+}
+
+impl Target {
+    /// Returns a formula; its parameters are found if they are not given.
+    pub fn formula(
+        py: Python<'_>,
+        session: &SharedSession,
+        text: &str,
+        parameters: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let text = text.trim().to_owned();
+        let parameters = match parameters {
+            Some(parameters) => parameters,
+            None => declared_parameters(&mut *session.lock(py)?, &text).or_exception(py)?,
+        };
+        Ok(Self::Formula { text, parameters })
+    }
 }
 
 /// The most operations of a call that is not watched: such calls end within a millisecond.
@@ -82,7 +101,7 @@ fn named(context: &mut Context, name: &str) -> Result<(Kernel, Handle), Error> {
 
 /// Returns the parameters of a formula: the names that mean nothing in a context, in their order
 /// of appearance.
-pub fn declared_parameters(context: &mut Context, text: &str) -> Result<Vec<String>, Error> {
+fn declared_parameters(context: &mut Context, text: &str) -> Result<Vec<String>, Error> {
     let mut parameters: Vec<String> = Vec::new();
     loop {
         let known: Vec<&str> = parameters.iter().map(String::as_str).collect();

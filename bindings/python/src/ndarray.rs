@@ -5,6 +5,7 @@ use numpy::npyffi::{
     NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_TYPES, NpyTypes, PY_ARRAY_API, PyArrayObject,
     get_type_object, npy_intp,
 };
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
@@ -12,7 +13,16 @@ static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
 /// Imports NumPy, or raises why there is none.
 pub fn numpy(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
-    Ok(NUMPY.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?.bind(py))
+    let import = || {
+        let imported = py.import("numpy").map(Bound::unbind);
+        imported.map_err(|cause| {
+            let missing =
+                PyImportError::new_err("arrays are computed with NumPy, which could not be imported");
+            missing.set_cause(py, Some(cause));
+            missing
+        })
+    };
+    Ok(NUMPY.get_or_try_init(py, import)?.bind(py))
 }
 
 /// Returns whether NumPy has been imported: else there are no arrays.

@@ -4,7 +4,9 @@
 //! thread, while the main one waits and looks at signals now and then.
 
 use crate::callback::{self, Asked};
+use crate::error::with_cause;
 use crate::output::Printed;
+use kal::Error;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -26,6 +28,18 @@ pub struct Heard<T> {
     pub raised: Option<PyErr>,
     /// What a Python function that the program has called raised last.
     pub cause: Option<PyErr>,
+}
+
+impl<T> Heard<Result<T, Error>> {
+    /// Returns the value of what was run, or why there is none: what a signal has raised, or
+    /// else the program's error, whose cause may be that of a Python function.
+    pub fn outcome(self, py: Python<'_>) -> PyResult<T> {
+        let Self { result, raised, cause } = self;
+        match raised {
+            Some(raised) => Err(raised),
+            None => result.map_err(|error| with_cause(py, &error, None, cause)),
+        }
+    }
 }
 
 /// What was raised in Python, by who has to know it.
@@ -56,20 +70,16 @@ pub fn is_heard_here() -> bool {
 
 /// Runs `work`, detached from the interpreter as the caller is, and hears signals meanwhile.
 /// `stop` stops it; what it prints is written.
-pub fn heard<T: Send>(
-    printed: Option<&Printed>,
-    stop: impl Fn(),
-    work: impl FnOnce() -> T + Send,
-) -> Heard<T> {
+pub fn heard<T: Send>(printed: &Printed, stop: impl Fn(), work: impl FnOnce() -> T + Send) -> Heard<T> {
     if !is_heard_here() {
-        return here(work);
+        return here(printed, work);
     }
     let (sender, asked) = mpsc::channel();
     let work = Mutex::new(Some(work));
     let started = thread::scope(|scope| {
         let run = || {
             let work = work.lock().take();
-            work.map(|work| callback::asking(sender, work))
+            work.map(|work| callback::asking(sender, || printed.during(work)))
         };
         let worker = thread::Builder::new().name("kal run".into()).stack_size(STACK);
         let worker = worker.spawn_scoped(scope, run).ok()?;
@@ -80,27 +90,27 @@ pub fn heard<T: Send>(
     match (started, work.into_inner()) {
         (Some(heard), _) => heard,
         // No thread can be started.
-        (None, Some(work)) => here(work),
+        (None, Some(work)) => here(printed, work),
         (None, None) => unreachable!("work that was begun has a result"),
     }
 }
 
 /// Runs `work` on this thread.
-pub fn here<T>(work: impl FnOnce() -> T) -> Heard<T> {
+pub fn here<T>(printed: &Printed, work: impl FnOnce() -> T) -> Heard<T> {
     drop(callback::take_raised());
-    let result = work();
+    let result = printed.during(work);
     let mut raised = Raised::default();
     callback::take_raised().into_iter().for_each(|error| raised.note(error));
     raised.with(result)
 }
 
 /// Waits until the run is over. Returns what was raised.
-fn wait(asked: &mpsc::Receiver<Asked>, printed: Option<&Printed>, stop: impl Fn()) -> Raised {
+fn wait(asked: &mpsc::Receiver<Asked>, printed: &Printed, stop: impl Fn()) -> Raised {
     let mut raised = Raised::default();
     loop {
         match asked.recv_timeout(STEP) {
             Ok(asked) if raised.by_signal.is_some() => asked.refuse(),
-            Ok(asked) => asked.make().into_iter().for_each(|error| raised.note(error)),
+            Ok(asked) => asked.make(printed).into_iter().for_each(|error| raised.note(error)),
             Err(RecvTimeoutError::Disconnected) => return raised,
             Err(RecvTimeoutError::Timeout) if raised.by_signal.is_some() => {}
             Err(RecvTimeoutError::Timeout) => raised.by_signal = look(printed).err(),
@@ -112,9 +122,14 @@ fn wait(asked: &mpsc::Receiver<Asked>, printed: Option<&Printed>, stop: impl Fn(
 }
 
 /// Runs the handlers of signals, and writes what was printed.
-pub fn look(printed: Option<&Printed>) -> PyResult<()> {
+pub fn look(printed: &Printed) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;
-        printed.map_or(Ok(()), |printed| printed.write_out(py))
+        printed.write_out(py)
     })
+}
+
+/// Writes all that a program has printed, when it is over.
+pub fn finish(printed: &Printed) -> PyResult<()> {
+    if printed.is_empty() { Ok(()) } else { Python::attach(|py| printed.finish(py)) }
 }

@@ -1,16 +1,16 @@
 //! NumPy's universal functions, made of what a function means at one moment.
 #![allow(unsafe_code)]
 
-use crate::apply::{self, Ending, How, OnError};
+use crate::apply::{self, Ending, How};
+use crate::call::{self, CallSettings};
 use crate::meaning::Meaning;
 use crate::ndarray::numpy;
 use kal::Column;
 use numpy::npyffi::{NPY_TYPES, PY_UFUNC_API, PyUFuncGenericFunction, PyUFuncObject, npy_intp};
 use pyo3::exceptions::PyRuntimeError;
-use pyo3::ffi::{PyGILState_Ensure, PyGILState_Release, PyGILState_STATE};
+use pyo3::ffi::{PyGILState_Ensure, PyGILState_Release, PyGILState_STATE, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
-use std::cell::Cell;
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,35 +31,20 @@ struct Loop {
     types: Vec<c_char>,
     name: CString,
     doc: CString,
+    /// How NumPy calls the function.
+    call: Option<VectorCall>,
 }
+
+/// `vectorcallfunc`, which the stable interface of `CPython` has from 3.12 on.
+type VectorCall =
+    unsafe extern "C" fn(*mut PyObject, *const *mut PyObject, usize, *mut PyObject) -> *mut PyObject;
+
+/// The bit of `nargsf` that is not of the number of arguments:
+/// `PY_VECTORCALL_ARGUMENTS_OFFSET`.
+const OFFSET: usize = 1 << (usize::BITS - 1);
 
 // SAFETY: the pointer is to the value itself; all else may be sent.
 unsafe impl Send for Loop {}
-
-/// How the function of NumPy that this thread calls is to compute; NumPy does not pass it on.
-#[derive(Clone, Copy, Default)]
-pub struct CallSettings {
-    pub threads: usize,
-    pub on_error: OnError,
-    /// The number of rows that are computed; `None` if they are not counted.
-    pub rows: Option<usize>,
-}
-
-thread_local! {
-    static SETTINGS: Cell<CallSettings> = const { Cell::new(CallSettings { threads: 0, on_error: OnError::Raise, rows: None }) };
-}
-
-/// Puts settings in force for a call of NumPy's functions on this thread.
-pub fn with_settings<T>(settings: CallSettings, call: impl FnOnce() -> T) -> T {
-    struct Restore(CallSettings);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            SETTINGS.set(self.0);
-        }
-    }
-    let _restore = Restore(SETTINGS.replace(settings));
-    call()
-}
 
 /// Creates NumPy's function of a meaning.
 ///
@@ -77,6 +62,7 @@ pub fn ufunc(py: Python<'_>, meaning: &Arc<Meaning>) -> PyResult<Py<PyAny>> {
         types: vec![NPY_TYPES::NPY_DOUBLE as c_char; meaning.parameters.len() + 1],
         name: text(if name.starts_with('(') { "formula".into() } else { name.to_owned() }),
         doc: text(format!("{signature}\n\n{}", meaning.kernel.source())),
+        call: None,
     };
     let arity = meaning.parameters.len() as c_int;
     let capsule = PyCapsule::new_with_value(py, made, c"kal.loop")?;
@@ -101,9 +87,77 @@ pub fn ufunc(py: Python<'_>, meaning: &Arc<Meaning>) -> PyResult<Py<PyAny>> {
             0,
         );
         let function = Bound::from_owned_ptr_or_err(py, function)?;
-        (*function.as_ptr().cast::<PyUFuncObject>()).fields.obj = capsule.into_ptr();
+        let fields = &mut (*function.as_ptr().cast::<PyUFuncObject>()).fields;
+        fields.obj = capsule.into_ptr();
+        // NumPy's functions are called through their field `vectorcall`, whose type this is. Only
+        // the call through a function that was made here gets to `called`.
+        (*made).call = std::mem::transmute::<*mut c_void, Option<VectorCall>>(fields.vectorcall);
+        if (*made).call.is_some() {
+            fields.vectorcall = called as *mut c_void;
+        }
         Ok(function.unbind())
     }
+}
+
+/// What Python calls: NumPy's own way to call the function, with the rows counted.
+unsafe extern "C" fn called(
+    function: *mut PyObject,
+    arguments: *const *mut PyObject,
+    count: usize,
+    keywords: *mut PyObject,
+) -> *mut PyObject {
+    // SAFETY: Python passes the function that it calls, which is one that was made here: its
+    // data are one pointer, to the loop that it refers to.
+    let made = unsafe { &*(*(*function.cast::<PyUFuncObject>()).fields.data).cast::<Loop>() };
+    let Some(original) = made.call else { return std::ptr::null_mut() };
+    let since = made.meaning.session.runs.interrupts();
+    // SAFETY: what Python has passed is passed on.
+    let pass_on = || unsafe { original(function, arguments, count, keywords) };
+    let (result, progress) = call::counted(since, pass_on);
+    if result.is_null() && progress.has_failed {
+        // SAFETY: Python's caller is attached, and the arguments are as many as it says, and one
+        // for each of the keywords, which are a tuple or null.
+        let placed = catch_unwind(AssertUnwindSafe(|| unsafe {
+            let py = Python::assume_attached();
+            let Some(error) = PyErr::take(py) else { return };
+            let function = Bound::from_borrowed_ptr(py, function);
+            let positional = count & !OFFSET;
+            let keywords = Bound::from_borrowed_ptr_or_opt(py, keywords);
+            let named = keywords.as_ref().map_or(Ok(0), PyAnyMethods::len).unwrap_or(0);
+            let arguments = (0..positional + named).map(|place| {
+                // Python passes no null.
+                Bound::from_borrowed_ptr(py, *arguments.add(place))
+            });
+            let arguments: Vec<Bound<'_, PyAny>> = arguments.collect();
+            placed(error, &made.meaning, &function, arguments, keywords).restore(py);
+        }));
+        drop(placed);
+    }
+    result
+}
+
+/// Returns the error of a call with the row in which it was.
+fn placed(
+    error: PyErr,
+    meaning: &Meaning,
+    function: &Bound<'_, PyAny>,
+    mut arguments: Vec<Bound<'_, PyAny>>,
+    keywords: Option<Bound<'_, PyAny>>,
+) -> PyErr {
+    let py = function.py();
+    let place = || {
+        let named = PyDict::new(py);
+        if let Some(keywords) = keywords {
+            let values = arguments.split_off(arguments.len() - keywords.len()?);
+            for (key, value) in keywords.try_iter()?.zip(values) {
+                named.set_item(key?, value)?;
+            }
+        }
+        let placed = py.import("kal._rows")?.getattr("placed")?;
+        placed.call1((error.value(py), meaning.is_pure, function, PyTuple::new(py, &arguments)?, named))
+    };
+    // What goes wrong here leaves the error as it is.
+    place().map_or_else(|_: PyErr| error.clone_ref(py), PyErr::from_value)
 }
 
 /// The loop that NumPy calls, attached to the interpreter or not.
@@ -113,6 +167,9 @@ unsafe extern "C" fn rows(
     steps: *mut npy_intp,
     data: *mut c_void,
 ) {
+    if call::progress().is_some_and(|call| call.has_failed) {
+        return;
+    }
     let compute = || {
         // SAFETY: NumPy passes the data of the function that it calls, which exists meanwhile,
         // and a pointer and a step for each argument and for the result. These are doubles, as
@@ -131,7 +188,8 @@ unsafe extern "C" fn rows(
         Ok(Err(ending)) => ending,
         Err(_) => Ending::Raised(PyRuntimeError::new_err("a bug in Kal: the computation panicked")),
     };
-    let first = SETTINGS.get().rows;
+    let first = call::progress().map(|call| call.rows);
+    call::update(|call| call.has_failed = true);
     attached(|py| ending.after(first).exception(py).restore(py));
 }
 
@@ -246,9 +304,7 @@ unsafe fn compute(
                 unsafe { output.at(row).cast_mut().write_unaligned(*value) };
             }
         }
-        let mut settings = SETTINGS.get();
-        settings.rows = settings.rows.map(|before| before + count);
-        SETTINGS.set(settings);
+        call::update(|call| call.rows += count);
     }
     Ok(())
 }
@@ -274,10 +330,19 @@ unsafe fn column<'m>(input: Operand, first: usize, count: usize, memory: &'m mut
 
 /// Computes rows with the settings in force.
 fn apply_here(meaning: &Meaning, columns: &[Column<'_>], output: &mut [f64]) -> Result<(), Ending> {
-    let CallSettings { threads, on_error, .. } = SETTINGS.get();
-    let how = How { threads, on_error, ..How::default() };
-    if apply::is_quick(meaning, output.len()) {
+    let (CallSettings { threads, on_error }, call) = (call::settings(), call::progress());
+    let how = How { threads, on_error, since: call.map(|call| call.since), ..How::default() };
+    // Many quick loops together are not quick.
+    let unheard = call.map_or(0, |call| call.unheard) + output.len();
+    if apply::is_quick(meaning, unheard) {
+        call::update(|call| call.unheard = unheard);
         return apply::quick(meaning, columns, output, how);
     }
-    attached(|py| py.detach(|| apply::lasting(meaning, columns, output, how)))
+    call::update(|call| call.unheard = 0);
+    attached(|py| {
+        if unheard > output.len() {
+            py.check_signals().map_err(Ending::Raised)?;
+        }
+        py.detach(|| apply::lasting(meaning, columns, output, how))
+    })
 }

@@ -1,8 +1,11 @@
 """Arrays of NumPy: types, layouts, broadcasting, and what rows raise."""
 
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import kal
@@ -187,12 +190,107 @@ def test_rows_that_fail_are_named(session, threads):
     with pytest.raises(kal.RowError) as caught:
         session["deep"](column[::-1], threads=threads)
     assert caught.value.row == 4_999
-    with pytest.raises(kal.RunError):
-        session["deep"].ufunc(column)
     result = session["deep"](column, threads=threads, on_error="nan")
     assert np.isnan(result[[12_345, 15_000]]).all() and np.isnan(result).sum() == 2
     with pytest.raises(ValueError, match="on_error"):
         session["deep"](column, on_error="ignore")
+
+
+@pytest.mark.parametrize("through", ["ufunc", "function"])
+def test_rows_are_named_whatever_the_layout(through):
+    session = kal.Session(fuel=1000)
+    session.eval("def deep(n) if n < 1 then 0 else 1 + deep(n)")
+    deep = session["deep"] if through == "function" else session["deep"].ufunc
+
+    def row(*arguments, **keywords):
+        with pytest.raises(kal.RowError) as caught:
+            deep(*arguments, **keywords)
+        error = caught.value
+        assert ("row" in str(error)) == (error.row is not None)
+        assert error.row is None or str(error).startswith(f"row {error.row}: ")
+        return error.row
+
+    column = np.zeros(40_000)
+    column[[12_345, 15_000, 39_999]] = 1
+    assert row(column) == 12_345
+    assert row(column[1::2]) == 6_172
+    assert row(column[::-1]) == 0
+    assert row(column[:39_999][::-1]) == 24_998
+    # Many loops, each with a part of the rows.
+    assert row(column.astype("i4")) == 12_345
+    assert row(column.astype("i4")[12_346:]) == 2_654
+    table = column.reshape(200, 200)
+    assert row(table) == 12_345
+    # 12,345 is row 61, column 145; 15,000 is row 75, column 0.
+    assert row(table.T) == 75
+    assert row(np.asfortranarray(table)) == 12_345
+    assert row(np.asfortranarray(table), out=np.zeros((200, 200))) == 12_345
+    assert row(np.broadcast_to(column[12_300:12_400], (3, 100))) == 45
+    assert row(np.broadcast_to(column[12_300:12_400, None], (100, 3))) == 135
+    where = np.arange(40_000) % 1000 == 0
+    assert row(column, where=where, out=np.zeros(40_000)) == 15_000
+    assert row(table.T, where=where.reshape(200, 200).T, out=np.zeros((200, 200))) == 75
+    assert row([1.0, 0.0]) == 0
+    # The rows cannot be computed again when they are overwritten.
+    assert row(memory := column[::-1].copy()[::-1], out=memory) is None
+    assert deep(np.zeros(5)).tolist() == [0.0] * 5
+
+
+def test_whatever_stops_a_row_names_it():
+    counted = kal.Session(fuel=1000)
+    counted.eval("def turns(n) (for i = 0, i < n in 0) + n")
+    for f in (counted["turns"], counted["turns"].ufunc):
+        with pytest.raises(kal.RowError, match="row 3") as caught:
+            f(np.array([10.0, 20.0, 30.0, 1e6, 40.0, 1e6]))
+        assert caught.value.row == 3
+    timed = kal.Session(timeout=0.2)
+    timed.eval("def late(x) if x < 9000 then x else for i = 0, 1 in i")
+    for column in (np.arange(10_000.0), np.arange(10_000)):
+        with pytest.raises(kal.Timeout) as caught:
+            timed["late"].ufunc(column)
+        assert 8_000 < caught.value.row <= 9_000
+
+
+def test_functions_of_python_fail_in_a_row_of_a_ufunc(session):
+    seen = []
+
+    @session.define
+    def half(x):
+        seen.append(x)
+        if x >= 300:
+            raise ValueError("too much")
+        return x / 2
+
+    session.eval("def f(x) half(x) + 1")
+    for column in (np.arange(1000.0), np.arange(1000), np.arange(20_000)):
+        seen.clear()
+        with pytest.raises(kal.RowError) as caught:
+            session["f"].ufunc(column)
+        assert caught.value.row == 300
+        assert isinstance(caught.value.__cause__, ValueError)
+        # Nothing is computed behind the row that fails.
+        assert seen == list(range(301))
+    with pytest.raises(kal.RowError) as caught:
+        session["f"].ufunc(np.arange(1000)[::-1])
+    assert caught.value.row is None
+
+
+def test_a_function_of_python_that_computes_arrays_does_not_disturb_the_rows(session):
+    plus = kal.formula("a + b").ufunc
+    limited = kal.Session(fuel=100)
+    limited.eval("def turns(n) (for i = 0, i < n in 0) + n")
+    inner = limited["turns"].ufunc
+    session.define("total", lambda x: plus.reduce(np.arange(x)), arity=1)
+    session.define("turns", lambda x: inner(np.array([x, x], dtype="i4"))[1], arity=1)
+    session.eval("def f(x) total(5) + turns(x)")
+    column = np.array([1, 2, 3, 1000, 4, 1000], dtype="i4")
+    with pytest.raises(kal.RowError) as caught:
+        session["f"](column)
+    assert caught.value.row == 3
+    assert isinstance(caught.value.__cause__, kal.RowError) and caught.value.__cause__.row == 0
+    # The inner call raises, so it is the outer row that has no value.
+    result = session["f"](column, on_error="nan")
+    assert np.array_equal(result, [11, 12, 13, np.nan, 14, np.nan], equal_nan=True)
 
 
 def test_threads_do_not_change_results(session):
@@ -224,6 +322,86 @@ def test_ctrl_c_is_heard_in_rows(session, interrupted):
     ):
         assert interrupted(call) <= 0.2
     assert session["forever"](np.zeros(3)).tolist() == [0, 0, 0]
+
+
+def interrupting(session, call):
+    """Calls something while another thread interrupts the session, again and again; returns
+    what the call raises."""
+    done = threading.Event()
+
+    def interrupt():
+        while not done.wait(0.01):
+            session.interrupt()
+
+    other = threading.Thread(target=interrupt)
+    other.start()
+    try:
+        with pytest.raises(kal.Stopped) as caught:
+            call()
+        # And not by its timeout.
+        assert caught.type is kal.Stopped
+        return caught.value
+    finally:
+        done.set()
+        other.join()
+
+
+def test_another_thread_interrupts_rows():
+    session = kal.Session(timeout=60)
+    session.eval("def forever(x) if x < 5 then x else for i = 0, x in i")
+    session.eval("var n = 0; def count(x) for i = 0, x in n = n + 1")
+    column = np.arange(10_000.0)
+    calls = [
+        lambda: session["forever"](column),
+        lambda: session["forever"](column, threads=2),
+        lambda: session["forever"](column, on_error="nan"),
+        lambda: session["forever"].ufunc(column),
+        lambda: session["forever"](column.astype("i4")),
+        lambda: session["forever"](pa.array(column)),
+        lambda: session["count"](column + 1),
+    ]
+    for call in calls:
+        assert interrupting(session, call).row <= 5
+    with ThreadPoolExecutor(1) as pool:
+        for call in calls:
+            assert interrupting(session, lambda: pool.submit(call).result()).row <= 5
+    assert session["forever"](column[:5]).tolist() == [0, 1, 2, 3, 4]
+    assert session.eval("20 + 1") == 21.0
+
+
+def test_one_interrupt_stops_all_rows_that_are_computed():
+    session = kal.Session(timeout=60)
+    begun = threading.Barrier(4)
+    session.define("begun", lambda: begun.wait() * 0.0, arity=0)
+    session.eval("def f(x) begun() + for i = 0, x in i")
+    # Another session goes on.
+    other = kal.Session()
+    stop = threading.Event()
+    other.define("stopped", lambda: float(stop.is_set()), arity=0)
+    other.eval("def g(x) begun() + x + for i = 0, 1 - stopped() in i")
+    other.define("begun", lambda: begun.wait() * 0.0, arity=0)
+
+    def raised(*arguments):
+        with pytest.raises(kal.Stopped) as caught:
+            session["f"](*arguments)
+        assert caught.type is kal.Stopped
+        return caught.value.row
+
+    with ThreadPoolExecutor(3) as pool:
+        rows = [pool.submit(raised, np.ones(3)) for _ in range(2)]
+        undisturbed = pool.submit(other["g"], np.ones(1))
+        begun.wait()
+        session.interrupt()
+        assert [row.result() for row in rows] == [0, 0]
+        stop.set()
+        assert undisturbed.result().tolist() == [1.0]
+
+
+def test_many_quick_loops_of_one_call_can_be_stopped(session):
+    f = session.formula("x * x * x * x + x * x * x + x * x + x")
+    column = np.ones(20_000_000, dtype="i4")
+    assert interrupting(f.session, lambda: f(column)).row is not None
+    assert f(column[:10]).tolist() == [4.0] * 10
 
 
 def test_what_takes_longer_than_a_look_at_signals_is_complete(session):

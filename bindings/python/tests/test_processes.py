@@ -1,10 +1,12 @@
 """Pickling, other processes, and other libraries in this one."""
 
+import importlib.metadata
 import multiprocessing
 import os
 import pickle
 import subprocess
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -161,6 +163,15 @@ def test_nothing_is_needed_but_what_every_system_has():
     assert needed <= {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"}
 
 
+def test_no_text_of_the_package_names_the_folder_that_it_was_built_in():
+    folder = str(Path(__file__).parents[3]).encode()
+    files = [file for file in importlib.metadata.files("kal-lang") if file.suffix not in (".pyc", ".so")]
+    # pip notes where a wheel came from.
+    files = [file for file in files if file.name not in ("direct_url.json", "RECORD")]
+    assert len(files) > 8
+    assert [str(file) for file in files if folder in file.read_binary()] == []
+
+
 def test_exceptions_of_cpp_unwind_after_code_was_freed(run):
     text = """
         import gc, kal, numpy as np, duckdb
@@ -200,10 +211,10 @@ def test_without_numpy_numbers_still_work(run):
         print(f(4), kal.evaluate("a + 1", {"a": 1}))
         try:
             f([1.0, 2.0])
-        except ImportError:
-            print("no NumPy")
+        except ImportError as error:
+            print(error)
     """
-    assert run(text) == "8.0 2.0\nno NumPy\n"
+    assert run(text) == "8.0 2.0\narrays are computed with NumPy, which could not be imported\n"
 
 
 def test_sessions_do_not_leak(run):

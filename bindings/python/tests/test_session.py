@@ -1,10 +1,14 @@
 """Sessions, scalar calls and errors."""
 
+import contextlib
 import inspect
+import io
 import math
 import threading
 import time
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import kal
@@ -38,8 +42,6 @@ def test_functions_follow_their_names(session):
 
 
 def test_what_is_compiled_is_kept(session):
-    import numpy as np
-
     session.eval("def f(x) x * 2")
     assert session["f"] is session["f"]
     assert session.formula("f(x)") is session.formula("f(x)", ["x"])
@@ -144,6 +146,71 @@ def test_what_is_printed_goes_to_python(session, capsys):
     session.eval("def show(x) printd(x)")
     session["show"](7)
     assert capsys.readouterr().out == "7\n"
+
+
+def test_what_rows_print_goes_to_python(session, capsys):
+    session.eval("def show(x) printd(x)")
+    column = np.array([1.0, 2.5])
+    session["show"](column)
+    session["show"].ufunc(column)
+    session["show"](column.astype("f4"))
+    session["show"](pa.array(column))
+    thread = threading.Thread(target=session["show"], args=(column,))
+    thread.start()
+    thread.join()
+    kal.Session(interpret=True, fuel=100).formula("printd(x)")(column)
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("1\n2.5\n" * 6, "")
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        session["show"](column)
+        session.eval("show(3)")
+    assert (text.getvalue(), capsys.readouterr().out) == ("1\n2.5\n3\n", "")
+
+
+def test_what_is_printed_is_in_order(session):
+    session.define("note", lambda x: print(f"note {x:g}") or x, arity=1)
+    session.eval("def both(x) printd(x) + note(x) + putchard(65) + note(x + 1) + putchard(10)")
+    expected = "1\nnote 1\nAnote 2\n\n"
+
+    def everything():
+        print("first")
+        session.eval("both(1)")
+        print("second")
+        session["both"](1)
+        session["both"](np.ones(2))
+        session["both"].ufunc(np.ones(1))
+        print("last")
+
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        everything()
+        thread = threading.Thread(target=everything)
+        thread.start()
+        thread.join()
+    assert text.getvalue() == f"first\n{expected}second\n{expected * 4}last\n" * 2
+
+
+def test_what_was_printed_before_a_mistake_is_shown_before_it(session):
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        with pytest.raises(kal.RunError):
+            session.eval("def deep(n) 1 + deep(n); putchard(195); putchard(169); printd(1); deep(1)")
+        print("caught")
+        session.eval("def shown(n) printd(n) + (if n < 2 then 0 else deep(n))")
+        with pytest.raises(kal.RowError):
+            session["shown"](np.arange(5.0))
+        print("caught")
+    assert text.getvalue() == "é\n1\ncaught\n0\n1\n2\ncaught\n"
+
+
+def test_an_output_that_raises_is_heard(session):
+    class Closed:
+        def write(self, text):
+            raise ValueError("closed")
+
+    with contextlib.redirect_stdout(Closed()):
+        for call in (lambda: session.eval("printd(1)"), lambda: session.formula("printd(x)")(np.ones(2))):
+            with pytest.raises(ValueError, match="closed"):
+                call()
+    assert session.eval("1 + 1") == 2.0
 
 
 def test_the_time_is_limited():
@@ -272,8 +339,6 @@ def test_reset_forgets(session):
 
 
 def test_eight_threads_call_while_one_redefines(session):
-    import numpy as np
-
     session.eval("def f(x) x + 0 * 1")
     f = session["f"]
     column = np.zeros(5000)

@@ -53,12 +53,21 @@ class ArgumentsError(Error, TypeError):
 
 def make(kind, message, code, line, column, source, row, report, calls):
     """Returns an exception. Tracebacks show the report below it."""
-    error = globals()[kind](message)
+    error = globals()[kind](message if row is None else f"row {row}: {message}")
     error.code, error.row, error.report = code, row, report
     error.line, error.column, error.source = line, column, source
     error.calls = tuple(calls)
     if report:
         error.__notes__ = [report.rstrip("\n")]
+    return error
+
+
+def at_row(error, row):
+    """Returns an error that tells of this row instead of its own; None for one that is not
+    known."""
+    message = str(error).removeprefix(f"row {error.row}: ")
+    error.args = (message if row is None else f"row {row}: {message}",)
+    error.row = row
     return error
 
 
