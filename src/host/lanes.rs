@@ -29,6 +29,7 @@ impl LanesFunction {
 /// Returns the symbol of a function of the library that computes all lanes itself, if it
 /// has such a form: it gets the address of the lanes of each argument, and how many they
 /// are, and writes its results over those of the first argument.
+#[cfg(feature = "compiler")]
 pub fn symbol(name: &str) -> Option<String> {
     LanesFunction::of(name).map(|_| format!("{LANES}{name}"))
 }
