@@ -140,12 +140,16 @@ impl Error {
 
     /// Returns whether a run has used up its fuel.
     pub(crate) fn is_out_of_fuel(&self) -> bool {
-        self.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == ErrorCode::OutOfFuel)
+        self.begins_with(ErrorCode::OutOfFuel)
     }
 
     /// Returns whether the program was interrupted.
     pub fn is_interrupt(&self) -> bool {
-        self.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == ErrorCode::Interrupted)
+        self.begins_with(ErrorCode::Interrupted)
+    }
+
+    fn begins_with(&self, code: ErrorCode) -> bool {
+        self.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == code)
     }
 }
 
