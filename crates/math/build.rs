@@ -82,16 +82,18 @@ fn compile(sources: &Path, suffix: &str, flags: &[&str]) {
 
 /// Compiles the functions of the fast build that are computed as one lane is.
 fn compile_by_one_lane() {
-    let mut build = cc::Build::new();
-    build.flag("-fvisibility=hidden").opt_level(3).debug(false);
-    for flag in FMA_FLAGS {
-        build.flag(flag);
-    }
-    build.flag("-ffp-contract=off").file("src/lanes/one.c").compile("kal_math_one");
+    by_vectors(FMA_FLAGS).file("src/lanes/one.c").compile("kal_math_one");
 }
 
 /// Compiles the lanes forms with some flags, for a build of the functions of one double.
 fn compile_lanes(suffix: &str, scalar: &str, flags: &[&str]) {
+    let mut build = by_vectors(flags);
+    build.define("LANES_BUILD", suffix).define("SCALAR_BUILD", scalar);
+    build.file("src/lanes/lanes.c").compile(&format!("kal_math_lanes_{suffix}"));
+}
+
+/// Returns how the methods of the lanes forms are compiled.
+fn by_vectors(flags: &[&str]) -> cc::Build {
     let mut build = cc::Build::new();
     build.flag("-fvisibility=hidden").opt_level(3).debug(false);
     for flag in flags {
@@ -99,8 +101,7 @@ fn compile_lanes(suffix: &str, scalar: &str, flags: &[&str]) {
     }
     // The last one counts: products and sums are rounded each.
     build.flag("-ffp-contract=off");
-    build.define("LANES_BUILD", suffix).define("SCALAR_BUILD", scalar);
-    build.file("src/lanes/lanes.c").compile(&format!("kal_math_lanes_{suffix}"));
+    build
 }
 
 /// Returns the folder of the crate with the sources.

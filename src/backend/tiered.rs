@@ -61,20 +61,24 @@ pub(crate) struct InterpretedFormula {
 
 impl TieredBackend {
     pub(super) fn new(engine: &Engine) -> Result<Self, Error> {
-        let memory = ExecutionMemory::new().map_err(|error| Error::NoMemory(error.to_string()))?;
-        let memory = Arc::new(memory);
-        let budget = engine.context_budget();
-        let interpreter = interpreter(engine, &memory, &budget);
-        Ok(Self { interpreter, jit: LazyJit::new(engine, memory, budget, OnceCell::new()) })
+        Self::with(engine, options(engine), OnceCell::new())
     }
 
     /// Creates one that never compiles anything, and counts fuel.
     pub(super) fn counting(engine: &Engine) -> Result<Self, Error> {
+        let options = InterpOptions { counts_fuel: true, hot_after: None, ..options(engine) };
+        Self::with(engine, options, OnceCell::from(None))
+    }
+
+    fn with(
+        engine: &Engine,
+        options: InterpOptions,
+        context: OnceCell<Option<JitContext>>,
+    ) -> Result<Self, Error> {
         let memory = ExecutionMemory::new().map_err(|error| Error::NoMemory(error.to_string()))?;
         let (memory, budget) = (Arc::new(memory), engine.context_budget());
-        let options = InterpOptions { counts_fuel: true, hot_after: None, ..options(engine) };
-        let interpreter = interpreter_with(engine, &memory, &budget, options);
-        Ok(Self { interpreter, jit: LazyJit::new(engine, memory, budget, OnceCell::from(None)) })
+        let interpreter = interpreter(engine, &memory, &budget, options);
+        Ok(Self { interpreter, jit: LazyJit::new(engine, memory, budget, context) })
     }
 
     /// Adds an interpreter to a compiled context, for the functions under the
@@ -82,7 +86,7 @@ impl TieredBackend {
     pub(super) fn beside(engine: &Engine, context: JitContext) -> Self {
         let (memory, budget) = (context.memory().clone(), context.budget().clone());
         let jit = LazyJit::new(engine, memory, budget, OnceCell::from(Some(context)));
-        let mut interpreter = interpreter(engine, &jit.memory, &jit.budget);
+        let mut interpreter = interpreter(engine, &jit.memory, &jit.budget, options(engine));
         for function in jit.context().into_iter().flat_map(JitContext::functions) {
             interpreter.define(&function);
         }
@@ -95,7 +99,8 @@ impl TieredBackend {
         if self.interpreter.is_inspected() {
             return false;
         }
-        self.interpreter = interpreter(&self.jit.engine, &self.jit.memory, &self.jit.budget);
+        let (engine, jit) = (&self.jit.engine, &self.jit);
+        self.interpreter = interpreter(engine, &jit.memory, &jit.budget, options(engine));
         self.jit.slots.take();
         match self.jit.context() {
             Some(context) => context.reset(),
@@ -313,16 +318,12 @@ impl TieredBackend {
     }
 }
 
-fn interpreter(engine: &Engine, memory: &Arc<ExecutionMemory>, budget: &Arc<ContextBudget>) -> Interpreter {
-    interpreter_with(engine, memory, budget, options(engine))
-}
-
 fn options(engine: &Engine) -> InterpOptions {
     let limits = engine.config().limits;
     InterpOptions { stack: limits.stack, counts_fuel: limits.fuel.is_some(), hot_after: hot_after(engine) }
 }
 
-fn interpreter_with(
+fn interpreter(
     engine: &Engine,
     memory: &Arc<ExecutionMemory>,
     budget: &Arc<ContextBudget>,

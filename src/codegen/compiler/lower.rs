@@ -426,20 +426,6 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         Ok(go_on)
     }
 
-    /// Emits a call of a runtime routine, given by its offset in the header, at the
-    /// end of a rare block.
-    fn call_runtime(&self, routine: usize, go_on: BasicBlock<'c>) -> Result<CallSiteValue<'c>> {
-        let routine = self.types.routine(&self.builder, self.context, routine)?;
-        let signature = self.types.context.void_type().fn_type(&[self.types.pointer.into()], false);
-        let call = self.builder.build_indirect_call(signature, routine, &[self.context.into()], "")?;
-        for name in ["cold", "nounwind"] {
-            call.add_attribute(AttributeLoc::Function, self.types.attribute(name));
-        }
-        self.jump(go_on)?;
-        self.builder.position_at_end(go_on);
-        Ok(call)
-    }
-
     fn node(&mut self, node: CheckedNode) -> Result<()> {
         match node {
             CheckedNode::Number(index) => {

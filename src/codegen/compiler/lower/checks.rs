@@ -1,5 +1,5 @@
 //! Safepoint polls: how and where code checks for the end of the stack and for
-//! requests to stop.
+//! requests to stop; and calls of the runtime.
 
 use super::IrLowering;
 use crate::abi;
@@ -10,7 +10,8 @@ use crate::codegen::polls::SMALL_FRAME;
 use inkwell::IntPredicate;
 use inkwell::attributes::AttributeLoc;
 use inkwell::basic_block::BasicBlock;
-use inkwell::values::{InstructionValue, IntValue};
+use inkwell::types::IntType;
+use inkwell::values::{CallSiteValue, InstructionValue, IntValue};
 
 impl<'c> IrLowering<'_, 'c> {
     /// Emits a decrement of the fuel; returns whether none was left. Volatile,
@@ -90,14 +91,8 @@ impl<'c> IrLowering<'_, 'c> {
 
     /// Emits a question to the runtime whether to leave, and leaving or going on.
     fn ask(&mut self, go_on: BasicBlock<'c>) -> Result<()> {
-        let pointer = self.types.pointer;
-        let context = [self.context.into()];
-        let ask = self.types.routine(&self.builder, self.context, abi::ASK)?;
-        let signature = self.types.context.bool_type().fn_type(&[pointer.into()], false);
-        let call = self.builder.build_indirect_call(signature, ask, &context, "")?;
-        for name in ["cold", "nounwind", "willreturn"] {
-            call.add_attribute(AttributeLoc::Function, self.types.attribute(name));
-        }
+        let call = self.call_routine(abi::ASK, Some(self.types.context.bool_type()))?;
+        call.add_attribute(AttributeLoc::Function, self.types.attribute("willreturn"));
         // Of what it reads, code writes nothing but the fuel, which is volatile.
         call.add_attribute(AttributeLoc::Function, self.types.reads_nothing_known());
         call.set_call_convention(PRESERVE_ALL);
@@ -105,14 +100,34 @@ impl<'c> IrLowering<'_, 'c> {
         let leaves = self.block("leaves");
         self.builder.build_conditional_branch(answer, leaves, go_on)?;
         self.builder.position_at_end(leaves);
-        let leave = self.types.routine(&self.builder, self.context, abi::LEAVE)?;
-        let signature = self.types.context.void_type().fn_type(&[pointer.into()], false);
-        let call = self.builder.build_indirect_call(signature, leave, &context, "")?;
-        for name in ["cold", "nounwind", "noreturn"] {
-            call.add_attribute(AttributeLoc::Function, self.types.attribute(name));
-        }
+        let call = self.call_routine(abi::LEAVE, None)?;
+        call.add_attribute(AttributeLoc::Function, self.types.attribute("noreturn"));
         self.builder.build_unreachable()?;
         self.builder.position_at_end(go_on);
         Ok(())
+    }
+
+    /// Emits a call of a runtime routine, given by its offset in the header, at the
+    /// end of a rare block.
+    pub(super) fn call_runtime(&self, routine: usize, go_on: BasicBlock<'c>) -> Result<CallSiteValue<'c>> {
+        let call = self.call_routine(routine, None)?;
+        self.jump(go_on)?;
+        self.builder.position_at_end(go_on);
+        Ok(call)
+    }
+
+    /// Emits a call of a runtime routine that returns this, or nothing.
+    fn call_routine(&self, routine: usize, returned: Option<IntType<'c>>) -> Result<CallSiteValue<'c>> {
+        let routine = self.types.routine(&self.builder, self.context, routine)?;
+        let parameters = [self.types.pointer.into()];
+        let signature = match returned {
+            Some(returned) => returned.fn_type(&parameters, false),
+            None => self.types.context.void_type().fn_type(&parameters, false),
+        };
+        let call = self.builder.build_indirect_call(signature, routine, &[self.context.into()], "")?;
+        for name in ["cold", "nounwind"] {
+            call.add_attribute(AttributeLoc::Function, self.types.attribute(name));
+        }
+        Ok(call)
     }
 }
