@@ -15,6 +15,7 @@
 //! A cache that cannot be read is empty, and one that cannot be written is left as it
 //! is: a program never fails for it.
 
+mod engine_cache;
 mod event;
 #[cfg(feature = "cli")]
 mod explain;
@@ -31,10 +32,11 @@ mod trust;
 
 use crate::bytes::SharedParts;
 use crate::source::Source;
+pub use engine_cache::{CompilePolicy, EngineCache, StoredEngine, UpdatePolicy};
 pub use event::CacheEvent;
 pub use explanation::Explanation;
 pub use files::Cache;
-pub use files::StoredForm;
+pub use files::{FindLinks, StoredForm};
 pub use folder::CacheUsage;
 pub use image_text::ImageText;
 pub use images::BuiltText;

@@ -28,6 +28,7 @@ mod version;
 
 use crate::diagnostic::visible::visible_lines;
 use crate::failure::report::REPORT;
+use crate::prelude::Beginning;
 use crate::repl::{self, First, ReplArguments};
 use crate::terminal::exit::{self, Exit};
 use crate::terminal::interrupt::{self, Idle};
@@ -200,7 +201,13 @@ fn start(
         reporter.line(&stats);
     }
     context.engine().write_cache();
+    context.engine().update_engine_cache();
     if options.trace_cache {
+        match context.beginning() {
+            Beginning::Empty => {}
+            Beginning::Snapshot => reporter.line("image: begun with what its prelude has left"),
+            Beginning::Run { reason } => reporter.line(&format!("image: its prelude was run: {reason}")),
+        }
         context.engine().take_cache_events().iter().for_each(|event| reporter.line(&event.to_string()));
     }
     exit::leave(reporter.ended(exit))

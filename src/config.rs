@@ -1,12 +1,13 @@
 //! How an engine is set up.
 
-use crate::cache::CacheOptions;
+use crate::cache::{CacheOptions, EngineCache};
 use crate::error::Error;
 use crate::host::{Call, Callable, Closure, ForeignFunction, HostError, HostFunctions, Output};
 use crate::image::Image;
 use crate::limits::Limits;
 use crate::name::Names;
 use crate::output::LineOutput;
+use crate::prelude::Prelude;
 use crate::processor::Processor;
 use crate::runtime::on_thread_stack;
 use crate::status::{Compilation, CompileObserver};
@@ -66,6 +67,8 @@ pub struct Config {
     output: Option<OutputMaker>,
     /// `None`: one for each core, counted when the first is needed.
     pub(crate) workers: Option<usize>,
+    /// In how many parts all of a program is compiled, at least; one for each worker if `None`.
+    pub(crate) shards: Option<usize>,
     pub(crate) worker_stack: usize,
     pub(crate) limits: Limits,
     pub(crate) perf_map: bool,
@@ -73,6 +76,7 @@ pub struct Config {
     pub(crate) library_paths: Vec<PathBuf>,
     pub(crate) program_folder: Option<PathBuf>,
     pub(crate) cache: Option<CacheOptions>,
+    pub(crate) engine_cache: Option<EngineCache>,
     pub(crate) images: Vec<Image>,
     pub(crate) requires_images: bool,
     pub(crate) processor: Processor,
@@ -80,6 +84,10 @@ pub struct Config {
     pub(crate) lanes: Option<u32>,
     /// Whether programs are compiled and not run.
     pub(crate) is_for_image: bool,
+    /// What contexts begin with.
+    pub(crate) prelude: Option<Arc<Prelude>>,
+    /// Whether programs are preludes: they have no effects outside of their context.
+    pub(crate) is_for_prelude: bool,
     hosts: Vec<(String, u32, Closure)>,
     hosts_on_thread_stack: bool,
     foreign: Vec<(String, Option<PathBuf>)>,
@@ -99,6 +107,7 @@ impl Config {
             compile_observer: None,
             output: None,
             workers: None,
+            shards: None,
             worker_stack: WORKER_STACK,
             limits: Limits::default(),
             perf_map: false,
@@ -106,11 +115,14 @@ impl Config {
             library_paths: Vec::new(),
             program_folder: None,
             cache: None,
+            engine_cache: None,
             images: Vec::new(),
             requires_images: false,
             processor: Processor::Native,
             lanes: None,
             is_for_image: false,
+            prelude: None,
+            is_for_prelude: false,
             hosts: Vec::new(),
             hosts_on_thread_stack: false,
             foreign: Vec::new(),
@@ -150,12 +162,25 @@ impl Config {
         self
     }
 
+    /// Sets a file in which the engine finds the texts and the code of an earlier one, and in
+    /// which it leaves its own; none by default. Values of variables are not in it. In
+    /// [`Mode::Interpret`] it has no effect.
+    ///
+    /// Unlike a [cache](Self::cache), which has a file for each program, it has texts from
+    /// anywhere, and what is in it is chosen.
+    #[must_use]
+    pub fn engine_cache(mut self, cache: EngineCache) -> Self {
+        self.engine_cache = Some(cache);
+        self
+    }
+
     /// Adds an image: what is in it of the programs and modules that are read is neither
     /// checked nor compiled. What is not in it, or does not fit, is; an image that cannot be
     /// used at all is left out, which [`Engine::image_failures`](crate::Engine::image_failures)
     /// tells.
     #[must_use]
     pub fn image(mut self, image: Image) -> Self {
+        self.prelude = self.prelude.or_else(|| image.prelude().cloned());
         self.images.push(image);
         self
     }
@@ -188,6 +213,20 @@ impl Config {
     /// Makes programs be compiled for that processor, to become an image, and not be run.
     pub(crate) fn for_image(mut self, processor: Processor) -> Self {
         (self.is_for_image, self.processor) = (true, processor);
+        (self.engine_cache, self.compile_observer) = (None, None);
+        self
+    }
+
+    /// Makes programs be run as preludes, which are refused if they have effects outside of
+    /// their context.
+    pub(crate) fn for_prelude(mut self) -> Self {
+        self.is_for_prelude = true;
+        self
+    }
+
+    /// Sets what contexts begin with.
+    pub(crate) fn prelude(mut self, prelude: Prelude) -> Self {
+        self.prelude = Some(Arc::new(prelude));
         self
     }
 
@@ -426,6 +465,9 @@ impl Config {
                 let found = unsafe { ForeignFunction::find(name, library.as_deref()) };
                 table.insert_foreign(names.intern(name), found?);
             }
+        }
+        if self.is_for_prelude {
+            table.refuse_effects();
         }
         Ok(table)
     }

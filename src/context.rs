@@ -1,6 +1,7 @@
 //! Contexts: what a program has defined so far, and running more of it.
 
 mod ahead;
+mod beginning;
 #[cfg(feature = "cli")]
 mod command;
 mod debugging;
@@ -50,6 +51,7 @@ use crate::host::{NumberInput, Outside};
 use crate::interrupt::InterruptHandle;
 use crate::module::{Imports, MemberKind, NameMistake};
 use crate::name::{HeldName, Name, Names};
+use crate::prelude::Beginning;
 use crate::program::Program;
 use crate::runtime::{CallArguments, Variable};
 use crate::sema::constant::declared_numbers;
@@ -112,6 +114,8 @@ pub struct Context {
     sources: SourcesInProgress,
     /// Whether an interrupt between two evaluations stops the second one.
     heeds_earlier: bool,
+    beginning: Beginning,
+    evaluation: Evaluation,
 }
 
 /// A callback for the outcome of each item of a source, which decides whether
@@ -123,6 +127,17 @@ pub type Each<'a> = dyn FnMut(&mut Context, Result<Outcome, Error>) -> ControlFl
 enum IfUnchanged {
     Keep,
     Replace,
+}
+
+/// What becomes of the expressions of a source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Evaluation {
+    /// They run.
+    Run,
+    /// They are compiled, to become parts of an image.
+    Compile,
+    /// They have run elsewhere.
+    Skip,
 }
 
 /// Which outcomes the callback of a source is interested in.
@@ -209,6 +224,8 @@ impl Context {
             parse_time: Duration::ZERO,
             sources: SourcesInProgress::default(),
             heeds_earlier: false,
+            beginning: Beginning::Empty,
+            evaluation: if engine.config().is_for_image { Evaluation::Compile } else { Evaluation::Run },
         }
     }
 
@@ -494,8 +511,10 @@ impl Context {
     }
 
     fn evaluate(&mut self, expression: &Arc<checked::CheckedFunction>) -> Result<f64, Error> {
-        if self.engine.config().is_for_image {
-            return self.compile_ahead(expression).map(|()| 0.0);
+        match self.evaluation {
+            Evaluation::Run => {}
+            Evaluation::Compile => return self.compile_ahead(expression).map(|()| 0.0),
+            Evaluation::Skip => return Ok(0.0),
         }
         if let Some(debugger) = &self.debugger {
             debugger.begin(self.scope());
@@ -611,6 +630,18 @@ impl Context {
         self.backend.prepare_all().map_err(|failure| self.failed(&failure))
     }
 
+    /// Returns whether a function can be compiled without having been called: any can, unless
+    /// it is larger than [limits](crate::Limits::max_compiled_operations) allow, which stays in
+    /// the interpreter. What [`Engine::store`] compiles ahead are those that can be.
+    ///
+    /// # Errors
+    /// [`Error::NoFunction`] if nothing of that name is defined.
+    pub fn prepare_for_aot(&self, name: &str) -> Result<bool, Error> {
+        let function = self.name_of(name).and_then(|name| self.world.function(name));
+        let function = function.ok_or_else(|| Error::NoFunction(name.to_owned()))?;
+        Ok(!self.engine.is_too_large(function))
+    }
+
     /// Returns the identity of a function's definition; `None` if it is not
     /// defined. It is the same wherever the same is defined: layout, comments and
     /// the names of parameters and other locals do not count. What is called
@@ -671,12 +702,14 @@ impl Context {
 }
 
 impl Engine {
-    /// Creates a context: nothing defined, nothing declared.
+    /// Creates a context: nothing defined, nothing declared, unless an
+    /// [image](crate::Config::image) has a [prelude](crate::ImageBuilder::prelude): then it
+    /// begins with what that has left.
     ///
     /// # Errors
-    /// If the system has no memory for it.
+    /// If the system has no memory for it, or the prelude has to run and fails.
     pub fn context(&self) -> Result<Context, Error> {
-        Context::new(self)
+        Context::begin(self)
     }
 }
 

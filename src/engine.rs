@@ -1,6 +1,7 @@
 //! Engines: what contexts share.
 
 mod compiler;
+mod stored;
 
 use crate::abi::Variables;
 use crate::budget::{ContextBudget, ContextLimits, MemoryBudget};
@@ -14,6 +15,7 @@ use crate::host::HostFunctions;
 use crate::jit::Jit;
 use crate::limits::Limits;
 use crate::name::Names;
+use crate::prelude::Prelude;
 use crate::process::{self, SteadyCell};
 use crate::processor::FeatureSet;
 use crate::runtime::Fence;
@@ -69,7 +71,8 @@ use std::time::Instant;
 #[derive(Clone)]
 pub struct Engine(Arc<EngineInner>);
 
-struct EngineInner {
+/// An engine, without handles.
+pub(crate) struct EngineInner {
     config: Config,
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
@@ -80,6 +83,8 @@ struct EngineInner {
     cache: Option<Cache>,
     /// Why images are not used.
     image_failures: Vec<String>,
+    /// Why the snapshot of the prelude is not used, if there is one.
+    prelude_failure: Option<String>,
     /// Where texts are read that earlier runs have checked, if there is a cache.
     environment: Option<Arc<StoredEnvironment>>,
     jit: SteadyCell<Arc<Jit>>,
@@ -118,10 +123,17 @@ impl Engine {
         }
         let (cache, image_failures) = cache(&config)?;
         let known = || Arc::new(environment(&config.limits, &names, &hosts));
+        let is_same = |prelude: &Prelude| {
+            prelude.snapshot.environment == reading_identity(&config.limits, &names, &hosts)
+        };
+        let is_other = config.prelude.as_ref().is_some_and(|prelude| !is_same(prelude));
+        let prelude_failure =
+            is_other.then(|| "host functions or limits are others than those of the image".to_owned());
         Ok(Self(Arc::new(EngineInner {
             environment: cache.is_some().then(known),
             cache,
             image_failures,
+            prelude_failure,
             deadlines: Deadlines::new(config.limits.deadline),
             budget: Arc::new(MemoryBudget::new(config.limits.max_code_bytes)),
             config,
@@ -170,6 +182,16 @@ impl Engine {
         &self.0.image_failures
     }
 
+    /// Returns why the snapshot of a prelude cannot be used, for people.
+    pub(crate) fn prelude_failure(&self) -> Option<&str> {
+        self.0.prelude_failure.as_deref()
+    }
+
+    /// Returns what reading a text depends on, besides the program: host functions and limits.
+    pub(crate) fn reading_identity(&self) -> Fingerprint {
+        reading_identity(&self.config().limits, self.names(), self.hosts())
+    }
+
     /// Returns the text of a module in an image.
     pub(crate) fn module_in_images(&self, name: &str) -> Option<&Source> {
         self.0.config.images.iter().find_map(|image| image.module(name))
@@ -179,7 +201,7 @@ impl Engine {
     /// target, to become an image.
     pub(crate) fn packs_for_image(&self, target: Fingerprint) -> Vec<BuiltText> {
         let cache = self.0.cache.as_ref();
-        cache.map_or_else(Vec::new, |cache| self.0.packs_for_image(cache, target))
+        cache.map_or_else(Vec::new, |cache| self.0.packs_for_image(cache, target, true))
     }
 
     /// Returns how full the engine is, and how much waits in it.
@@ -307,6 +329,10 @@ impl Engine {
         &self.0.config
     }
 
+    pub(crate) fn inner(&self) -> &EngineInner {
+        &self.0
+    }
+
     pub(crate) fn names(&self) -> &Arc<Names> {
         &self.0.names
     }
@@ -382,7 +408,7 @@ fn cache(config: &Config) -> Result<(Option<Cache>, Vec<String>), Error> {
         return Ok((None, Vec::new()));
     }
     if config.is_for_image {
-        return Ok((Some(Cache::for_image()), Vec::new()));
+        return Ok((Some(Cache::new(None, Vec::new(), false).keeping_all()), Vec::new()));
     }
     let (mut packs, mut failures) = (Vec::new(), Vec::new());
     let present = FeatureSet::present();
@@ -393,23 +419,55 @@ fn cache(config: &Config) -> Result<(Option<Cache>, Vec<String>), Error> {
             Err(failure) => failures.push(failure),
         }
     }
-    let has_one = config.cache.is_some() || !packs.is_empty();
+    let has_one = config.cache.is_some() || !packs.is_empty() || config.engine_cache.is_some();
     let cache = has_one.then(|| Cache::new(config.cache.clone(), packs, config.keeps_code));
+    let cache = match (cache, &config.engine_cache) {
+        (Some(cache), Some(engine)) => Some(stored::load(cache.keeping_all(), engine, config)),
+        (cache, _) => cache,
+    };
     Ok((cache, failures))
 }
 
-/// Returns where stored texts are read, by what reading a text depends on.
+/// Returns where stored texts are read.
 fn environment(limits: &Limits, names: &Arc<Names>, hosts: &HostFunctions) -> StoredEnvironment {
+    let (names, largest) = (names.clone(), limits.max_compiled_operations);
+    let identity = reading_identity(limits, &names, hosts);
+    StoredEnvironment { names, identity, largest, loaded: AtomicU64::new(0) }
+}
+
+/// Returns what reading a text depends on, besides the program.
+fn reading_identity(limits: &Limits, names: &Names, hosts: &HostFunctions) -> Fingerprint {
     let mut writer = Writer::default();
     writer.number(limits.max_nesting);
     writer.long(limits.max_compiled_operations as u64);
     hosts.write(names, &mut writer);
-    let identity = Fingerprint::of("kal 2026 environment", writer);
-    let largest = limits.max_compiled_operations;
-    StoredEnvironment { names: names.clone(), identity, largest, loaded: AtomicU64::new(0) }
+    Fingerprint::of("kal 2026 environment", writer)
 }
 
 impl EngineInner {
+    /// Ends its threads, and writes its cache. The last handle has been dropped.
+    pub(crate) fn end(&self) {
+        if let Some(jit) = self.jit.get() {
+            jit.close();
+        }
+        self.write_cache();
+        self.texts.clear();
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Returns the cache, if there is one.
+    pub(crate) fn cache(&self) -> Option<&Cache> {
+        self.cache.as_ref()
+    }
+
+    /// Returns where texts are read that earlier runs have checked, if there is a cache.
+    pub(crate) fn stored_environment(&self) -> Option<&Arc<StoredEnvironment>> {
+        self.environment.as_ref()
+    }
+
     fn write_cache(&self) {
         self.cache
             .iter()
@@ -418,23 +476,13 @@ impl EngineInner {
 
     /// Returns the items of a text that was checked, as a program or as the module of that
     /// name, as bytes; `None` if it was not, or they have been written before.
-    fn stored_text(&self, source: &Source, module: Option<&str>) -> Option<Vec<u8>> {
+    pub(crate) fn stored_text(&self, source: &Source, module: Option<&str>) -> Option<Vec<u8>> {
         let environment = self.environment.as_ref()?;
         match self.texts.take_kept(source, module) {
             Some(bytes) => Some(bytes),
             None if module.is_some() => None,
             None => self.texts.find(source)?.to_store(environment),
         }
-    }
-}
-
-impl Drop for EngineInner {
-    fn drop(&mut self) {
-        if let Some(jit) = self.jit.get() {
-            jit.close();
-        }
-        self.write_cache();
-        self.texts.clear();
     }
 }
 

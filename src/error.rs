@@ -73,6 +73,9 @@ pub enum Error {
     /// The bytes are no saved session, or a damaged one.
     #[error("not a saved session: {0}")]
     DamagedSession(Damage),
+    /// An engine was not stored; why, for people.
+    #[error("the engine was not stored: {0}")]
+    NotStored(String),
     /// A host function or a variable has a name that no program can use.
     #[error("`{0}` is not a name that a program can use")]
     BadName(String),
@@ -124,6 +127,7 @@ impl Error {
             | Self::NoVariable(_)
             | Self::VariableInUse { .. }
             | Self::OtherEngine
+            | Self::NotStored(_)
             | Self::Damaged(_)
             | Self::DamagedSession(_)
             | Self::BadName(_)

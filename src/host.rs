@@ -388,6 +388,16 @@ impl HostFunctions {
         }
     }
 
+    /// Makes every function fail that has effects, or whose result depends on more than its
+    /// arguments.
+    pub(crate) fn refuse_effects(&mut self) {
+        let refuse: Closure =
+            Arc::new(|_| Err(HostError("a prelude writes nothing, reads nothing and calls no host".into())));
+        for function in self.functions.values_mut().filter(|function| !function.is_pure) {
+            function.callable = Callable::Closure(refuse.clone());
+        }
+    }
+
     /// Sets how closures are called.
     pub(crate) fn call_in(&mut self, place: ClosurePlace) {
         self.place = Some(place);

@@ -4,6 +4,7 @@
 //! magic 8 | format 4 | build 32 | length of the head 8 | its checksum 8 | the head | the packs
 //! head: what is said of the image, as JSON
 //!       for each text: name, module or nothing, the text
+//!       whether the last text is a prelude, and what it has left
 //!       for each version: features 4, functions 4, for each text: offset 8, length 8 of its pack
 //! ```
 //!
@@ -14,6 +15,7 @@
 use crate::bytes::{Damage, Reader, SharedBytes, Writer, checksum};
 use crate::cache::ImageText;
 use crate::fingerprint::Fingerprint;
+use crate::prelude::{Prelude, Snapshot};
 use crate::processor::FeatureSet;
 use crate::source::Source;
 use crate::tier::Level;
@@ -26,7 +28,7 @@ use std::sync::Arc;
 const MAGIC: &[u8; 8] = b"KALIMAGE";
 
 /// The number of this format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The bytes before the head.
 const PREFIX: usize = 60;
@@ -50,6 +52,7 @@ struct ImageInner {
     bytes: SharedBytes,
     info: ImageInfo,
     texts: Vec<ImageSource>,
+    prelude: Option<Arc<Prelude>>,
     versions: Vec<ImageVersion>,
 }
 
@@ -65,7 +68,7 @@ pub struct ImageInfo {
     pub counts_fuel: bool,
     /// How deep expressions may be nested.
     pub max_nesting: u32,
-    /// Whether the first text is a program, which an executable runs.
+    /// Whether the first text that is no module is a program, which an executable runs.
     pub is_program: bool,
 }
 
@@ -157,13 +160,17 @@ impl Image {
 }
 
 impl Image {
-    fn read(name: String, bytes: SharedBytes) -> Result<Self, ImageError> {
+    /// Reads an image whose code may be run.
+    ///
+    /// # Errors
+    /// If it is no image of this build, or damaged.
+    pub(crate) fn read(name: String, bytes: SharedBytes) -> Result<Self, ImageError> {
         let read = read((*bytes).as_ref());
-        let (info, texts, versions) = match read {
+        let (info, texts, prelude, versions) = match read {
             Ok(read) => read,
             Err(damage) => return Err(ImageError::Damaged(name, damage)),
         };
-        Ok(Self(Arc::new(ImageInner { name, bytes, info, texts, versions })))
+        Ok(Self(Arc::new(ImageInner { name, bytes, info, texts, prelude, versions })))
     }
 
     /// Returns its name, for people: the file that it was loaded from.
@@ -185,9 +192,20 @@ impl Image {
         })
     }
 
-    /// Returns the program in it, if its first text is one.
+    /// Returns the program in it, if it has one that an executable runs.
     pub fn program(&self) -> Option<&Source> {
-        self.0.texts.first().filter(|_| self.0.info.is_program).map(|text| &text.source)
+        let first = self.0.texts.iter().find(|text| text.module.is_none());
+        first.filter(|_| self.0.info.is_program).map(|text| &text.source)
+    }
+
+    /// Returns the program that contexts begin with, and what it has left.
+    pub(crate) fn prelude(&self) -> Option<&Arc<Prelude>> {
+        self.0.prelude.as_ref()
+    }
+
+    /// Returns the name of the [prelude](crate::ImageBuilder::prelude) in it, if it has one.
+    pub fn prelude_name(&self) -> Option<&str> {
+        self.0.prelude.as_ref().map(|prelude| prelude.source.name())
     }
 
     /// Returns the names of the texts in it, with the module that each was read as.
@@ -211,7 +229,7 @@ impl Image {
         level: Level,
         counts_fuel: bool,
     ) -> Result<Vec<ImageText>, String> {
-        let ImageInner { name, bytes, info, texts, versions } = &*self.0;
+        let ImageInner { name, bytes, info, texts, versions, .. } = &*self.0;
         if info.level != level as u8 {
             return Err(format!("{name} has code of level {}, not of level {}", info.level, level as u8));
         }
@@ -262,10 +280,11 @@ impl AsRef<[u8]> for LoadedBytes {
     }
 }
 
-/// Writes an image.
+/// Writes an image, in which the last text is a prelude if it has left that.
 pub(crate) fn write(
     info: &ImageInfo,
     texts: &[ImageSource],
+    prelude: Option<&Snapshot>,
     versions: &[(FeatureSet, usize, Vec<Vec<u8>>)],
 ) -> Vec<u8> {
     let head = |first: usize| {
@@ -277,6 +296,8 @@ pub(crate) fn write(
             head.text(text.module.as_deref().unwrap_or(""));
             head.text(text.source.text());
         }
+        head.byte(prelude.is_some().into());
+        prelude.iter().for_each(|snapshot| snapshot.write(&mut head));
         head.count(versions.len());
         for (features, functions, packs) in versions {
             head.word(features.bits());
@@ -301,7 +322,7 @@ pub(crate) fn write(
     writer.finish()
 }
 
-type ImageParts = (ImageInfo, Vec<ImageSource>, Vec<ImageVersion>);
+type ImageParts = (ImageInfo, Vec<ImageSource>, Option<Arc<Prelude>>, Vec<ImageVersion>);
 
 /// Reads all of an image but its packs.
 fn read(bytes: &[u8]) -> Result<ImageParts, Damage> {
@@ -323,6 +344,13 @@ fn read(bytes: &[u8]) -> Result<ImageParts, Damage> {
         let source = Source::new(name, text);
         Ok(ImageSource { source, module: (!module.is_empty()).then(|| module.into()) })
     })?;
+    let prelude = match head.byte()? {
+        0 => None,
+        _ => {
+            let source = texts.last().ok_or(head.damage("no prelude"))?.source.clone();
+            Some(Arc::new(Prelude { source, snapshot: Snapshot::read(&mut head)? }))
+        }
+    };
     let versions = head.many(|head| {
         let (features, functions) = (head.word()?, head.word()?);
         let features = FeatureSet::of_bits(features).ok_or(head.damage("unknown features"))?;
@@ -335,7 +363,7 @@ fn read(bytes: &[u8]) -> Result<ImageParts, Damage> {
         Ok(ImageVersion { features, functions, packs })
     })?;
     head.expect(head.rest().is_empty(), "bytes after the head")?;
-    Ok((info, texts.into(), versions.into()))
+    Ok((info, texts.into(), prelude, versions.into()))
 }
 
 #[cfg(test)]
@@ -352,7 +380,7 @@ mod tests {
         };
         let texts = [text("größe.kal", None), text("lib/stats.kal", Some("stats"))];
         let versions = ["x86-64", "x86-64-v3"].map(|name| (features(name), 1, vec![vec![1; 3], vec![2; 5]]));
-        write(&info, &texts, &versions)
+        write(&info, &texts, None, &versions)
     }
 
     fn open(bytes: Vec<u8>) -> Result<Image, ImageError> {
@@ -385,7 +413,7 @@ mod tests {
         let info = open(image()).expect("it is whole").info().clone();
         let texts = [ImageSource { source: Source::new("a.kal", ""), module: None }];
         let versions = ["x86-64-v3", "x86-64-v4"].map(|name| (features(name), 0, vec![Vec::new()]));
-        let image = open(write(&info, &texts, &versions)).expect("it is whole");
+        let image = open(write(&info, &texts, None, &versions)).expect("it is whole");
         let refused = image.packs(features("x86-64-v3,-bmi2,-fma"), Level::O2, false).err();
         let expected = "app.so has no code for this processor: for x86-64-v3, bmi2, fma missing; for x86-64-v4, \
                         bmi2, fma, avx512f, avx512bw, avx512cd, avx512dq, avx512vl missing";

@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::image::{ImageInfo, ImageSource, target_of, write};
+use crate::prelude::Prelude;
 use crate::processor::{FeatureSet, Processor};
 use crate::source::Source;
 use crate::tier::TierUp;
@@ -34,6 +35,7 @@ pub struct ImageBuilder {
     config: Config,
     processors: Vec<Processor>,
     is_program: bool,
+    prelude: Option<Source>,
 }
 
 /// Which functions of an image are compiled.
@@ -76,7 +78,7 @@ impl ImageBuilder {
     /// Creates a builder of images for every x86-64 processor. Level, limits, host functions
     /// and folders are those of `config`; engines that use the image need the same.
     pub fn new(config: Config) -> Self {
-        Self { config, processors: Vec::new(), is_program: false }
+        Self { config, processors: Vec::new(), is_program: false, prelude: None }
     }
 
     /// Adds a kind of processor; the processors that were added before are not left out.
@@ -100,10 +102,33 @@ impl ImageBuilder {
         self
     }
 
+    /// Sets in how many parts, at least, the functions of a program are compiled, which threads
+    /// share; one for each thread by default. The image does not depend on it: many parts keep
+    /// all threads busy to the end, and each part takes memory for as long as it is compiled.
+    #[must_use]
+    pub fn shards(mut self, shards: usize) -> Self {
+        self.config.shards = Some(shards.max(1));
+        self
+    }
+
+    /// Sets a program that runs now, so that contexts begin with its definitions, all of them
+    /// compiled, and the values of its variables. The sources are read after it.
+    ///
+    /// It may neither write, read, ask for the time or random numbers, nor call functions of
+    /// the host, so that nothing of this process is in the image. If host functions, limits or
+    /// the modules that it imports are others where the image is used, it runs there;
+    /// [`Context::beginning`] says so.
+    #[must_use]
+    pub fn prelude(mut self, source: Source) -> Self {
+        self.prelude = Some(source);
+        self
+    }
+
     /// Makes an image of sources, each a program of its own.
     ///
     /// # Errors
-    /// [`Error::NoCompiler`] in a build without one; what is wrong with the sources, and what
+    /// [`Error::NoCompiler`] in a build without one; what is wrong with the sources; the
+    /// failure of the [prelude](Self::prelude), and what
     /// compiling their functions fails with, but for functions that are too large: those stay
     /// in the interpreter.
     pub fn build(&self, sources: &[Source], wanted: Wanted<'_>) -> Result<BuiltImage, Error> {
@@ -114,13 +139,25 @@ impl ImageBuilder {
         }
         let every = [Processor::Portable(FeatureSet::default())];
         let processors = if self.processors.is_empty() { &every[..] } else { &self.processors };
+        let prelude = self.prelude.as_ref().map(|source| self.run_prelude(source)).transpose()?;
         let (mut texts, mut versions, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
         for processor in processors {
             let Processor::Portable(features) = *processor else { continue };
             let config = self.config.clone().mode(Mode::Lazy).tier_up(TierUp::Never).keep_texts(false);
+            let config = match &prelude {
+                Some(prelude) => config.prelude(prelude.clone()),
+                None => config,
+            };
             let engine = Engine::with_config(config.for_image(*processor))?;
+            if prelude.is_some() {
+                engine.context()?.prepare_all()?;
+            }
             unknown = prepare(&engine, sources, wanted)?;
-            let packed = engine.packs_for_image(target_of(features));
+            let mut packed = engine.packs_for_image(target_of(features));
+            if prelude.is_some() {
+                // It was read first, and stands last.
+                packed.rotate_left(1);
+            }
             let functions = packed.iter().map(|text| text.functions).sum();
             let text =
                 |text: &BuiltText| ImageSource { source: text.source.clone(), module: text.module.clone() };
@@ -135,13 +172,21 @@ impl ImageBuilder {
             max_nesting: self.config.limits.max_nesting,
             is_program: self.is_program,
         };
-        let bytes = write(&info, &texts, &versions);
+        let bytes = write(&info, &texts, prelude.as_ref().map(|prelude| &prelude.snapshot), &versions);
         let version = |(features, functions, packs): &(FeatureSet, usize, Vec<Vec<u8>>)| BuiltVersion {
             features: *features,
             functions: *functions,
             bytes: packs.iter().map(Vec::len).sum(),
         };
         Ok(BuiltImage { bytes, versions: versions.iter().map(version).collect(), unknown })
+    }
+
+    /// Runs a prelude. Returns it with what it has left.
+    fn run_prelude(&self, source: &Source) -> Result<Prelude, Error> {
+        let engine = Engine::with_config(self.config.clone().mode(Mode::Lazy).for_prelude())?;
+        let mut context = engine.context()?;
+        context.run_all(source)?;
+        Ok(Prelude { source: source.clone(), snapshot: context.snapshot() })
     }
 }
 

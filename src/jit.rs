@@ -138,6 +138,8 @@ pub struct JitOptions {
     pub waits_for_code: bool,
     /// The number of compile workers that may run at once, at least 1.
     pub workers: usize,
+    /// In how many parts all of a program is compiled, at least.
+    pub shards: usize,
     /// The stack of each worker, in bytes.
     pub stack: usize,
     /// Whether function names are written for `perf`.
@@ -266,6 +268,11 @@ impl Jit {
     /// it last would still run LLVM code while the process exits.
     pub fn close(&self) {
         self.workers.close();
+    }
+
+    /// Waits until nothing is being compiled in the background.
+    pub fn finish(&self) {
+        self.workers.finish();
     }
 
     /// Returns the definition of a function that contexts share: the one that

@@ -215,7 +215,7 @@
 //! | 3 | `baseline` | checked functions → portable code, in one walk, by an assembler of its own | knows LLVM, files or a process |
 //! | 4 | `cache` | the files of packs: where they are, and which are trusted | knows what is in one |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
-//! | 5 | `image`, `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `saved_session`, `context`, `function`, `interrupt`, `kernel`, `image_builder`, `library`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
+//! | 5 | `prelude`, `image`, `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `saved_session`, `context`, `function`, `interrupt`, `kernel`, `image_builder`, `storing`, `library`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `terminal` | how commands end, report, read files, wait and write | knows a command |
 //! | 7 | [`executable`] | running what `kal build` has made | knows the command |
 //! | 7 | `table` | a formula over the columns of CSV and Parquet | knows a command |
@@ -317,6 +317,7 @@ mod deadline;
 mod output;
 mod debugger;
 mod error;
+mod prelude;
 mod image;
 mod config;
 mod stats;
@@ -329,6 +330,7 @@ mod function;
 mod interrupt;
 mod kernel;
 mod image_builder;
+mod storing;
 mod library;
 mod draft;
 mod listing;
@@ -346,7 +348,9 @@ mod repl;
 pub mod cli;
 
 pub use bytes::Damage;
-pub use cache::{CacheEvent, CacheOptions, CacheUsage, Explanation};
+pub use cache::{
+    CacheEvent, CacheOptions, CacheUsage, CompilePolicy, EngineCache, Explanation, StoredEngine, UpdatePolicy,
+};
 pub use config::{Config, Mode};
 pub use context::{
     Change, Context, Description, Each, Formula, Outcome, Resumed, Saved, Stage, Trace, Transition,
@@ -363,6 +367,7 @@ pub use interrupt::InterruptHandle;
 pub use kernel::{Column, Columns, Failing, Kernel, Remark, RowError, Run, Validity};
 pub use limits::Limits;
 pub use output::LineOutput;
+pub use prelude::Beginning;
 pub use processor::{FeatureSet, Processor, ProcessorError};
 pub use program::Program;
 pub use sema::Declaration;

@@ -396,6 +396,11 @@ impl World {
         self.modules.get(name)
     }
 
+    /// Returns the modules that have been read.
+    pub fn modules(&self) -> impl Iterator<Item = &Arc<Module>> {
+        self.modules.iter().map(|(_, module)| module)
+    }
+
     /// Adds a module, or another version of one.
     pub fn add_module(&mut self, module: Arc<Module>) {
         self.imports.replace(&module);

@@ -63,8 +63,8 @@ pub struct Cache {
     pub(super) options: Option<CacheOptions>,
     /// The texts whose packs are parts of images.
     pub(super) images: Vec<ImageText>,
-    /// Whether what is made of files is kept without one to write it to: for an image.
-    for_image: bool,
+    /// Whether what is made of all sources is kept: for an image, or an engine cache.
+    keeps_all: bool,
     pub(super) target: Fingerprint,
     pub(super) store: Arc<CodeStore>,
     /// The user's secret, once there is one.
@@ -94,6 +94,8 @@ pub(super) struct CachedSource {
     earlier: Option<EarlierText>,
     /// Which texts of the program need which earlier ones.
     needs: Vec<(String, String)>,
+    /// Its items, if they have been asked for and not written.
+    pub(super) unwritten: Option<Vec<u8>>,
 }
 
 /// The last text of a program that was checked, before it was edited.
@@ -156,6 +158,7 @@ impl CachedSource {
             shipped: Vec::new(),
             earlier: None,
             needs: Vec::new(),
+            unwritten: None,
         }
     }
 
@@ -176,21 +179,22 @@ impl Cache {
     /// Creates the cache of an engine, which keeps the code of all sources if that is to be
     /// `for_sessions`. It has no files without options. Reads nothing but the key.
     pub fn new(options: Option<CacheOptions>, images: Vec<ImageText>, for_sessions: bool) -> Self {
-        let for_image = false;
+        let keeps_all = false;
         let target = Fingerprint::of_bytes("kal 2026 target", codegen::target().as_bytes());
         let key = Mutex::new(options.as_ref().and_then(|options| trust::key(&options.key)));
         let (sources, events) = (Mutex::default(), Mutex::default());
         let (nanoseconds, store) = (AtomicU64::new(0), Arc::new(CodeStore::new(for_sessions)));
-        Self { options, images, for_image, target, store, key, sources, events, nanoseconds }
+        Self { options, images, keeps_all, target, store, key, sources, events, nanoseconds }
     }
 
-    /// Creates a cache without files, which keeps what is made of files for an image.
-    pub fn for_image() -> Self {
-        Self {
-            for_image: true,
-            store: Arc::new(CodeStore::unlimited()),
-            ..Self::new(None, Vec::new(), false)
-        }
+    /// Makes it keep what is made of all sources, for an image or an engine cache.
+    pub fn keeping_all(self) -> Self {
+        Self { keeps_all: true, store: Arc::new(CodeStore::unlimited()), ..self }
+    }
+
+    /// Returns what code is compiled for.
+    pub fn target(&self) -> Fingerprint {
+        self.target
     }
 
     /// Returns the code that was read, and that is kept to be written.
@@ -207,7 +211,7 @@ impl Cache {
     /// the script of a session.
     pub fn keeps(&self, source: &Source) -> bool {
         let is_of_file = source.folder().is_some() || source.is_of_standard_library();
-        self.for_image
+        self.keeps_all
             || is_of_file && self.options.is_some()
             || self.is_session(source)
             || self.images.iter().any(|image| image.name == source.name())
@@ -246,8 +250,18 @@ impl Cache {
         let module = module.map(Box::from);
         let (source, folder) = (source.clone(), place.map(|place| place.folder));
         let is_session = false;
-        let mut opened =
-            CachedSource { source, module, folder, is_session, text, packs, shipped, earlier, needs };
+        let mut opened = CachedSource {
+            source,
+            module,
+            folder,
+            is_session,
+            text,
+            packs,
+            shipped,
+            earlier,
+            needs,
+            unwritten: None,
+        };
         let checked = opened.checked_text();
         if checked.is_some() {
             opened.earlier = None;
@@ -396,7 +410,8 @@ impl Cache {
         let mut sources = self.sources(std::mem::take);
         for source in sources.iter_mut().filter(|source| source.folder.is_some()) {
             let kept = self.store.take(source.source.name()).unwrap_or_default();
-            let mut text = text(&source.source, source.module.as_deref()).unwrap_or_default();
+            let new = source.unwritten.take().or_else(|| text(&source.source, source.module.as_deref()));
+            let mut text = new.unwrap_or_default();
             // A text may be read several times.
             if source
                 .checked_text()
@@ -559,7 +574,8 @@ impl Cache {
         self.options.as_ref().is_some_and(|options| options.writes)
     }
 
-    pub(super) fn note(&self, event: CacheEvent) {
+    /// Records what has happened.
+    pub fn note(&self, event: CacheEvent) {
         process::within(Activity::Steady, || self.events.lock().push(event));
     }
 

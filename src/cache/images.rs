@@ -4,6 +4,7 @@ use super::CheckedTexts;
 use super::files::{Cache, CachedSource, FindLinks, OwnPack, StoredForm};
 use super::image_text::{ImageText, KEY};
 use crate::fingerprint::Fingerprint;
+use crate::pack::store::MadeCode;
 use crate::source::Source;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,18 +29,20 @@ impl Cache {
     }
 
     /// Returns packs of all texts that have been opened, with the code that was made for that
-    /// target, to become parts of an image; with the items that `text` returns, and links
-    /// between the two. In the order in which they were opened.
+    /// target or found, if it `has_code`, to become parts of an image; with the items that
+    /// `text` returns, and links between the two. In the order in which they were opened. What
+    /// is kept to be written to files stays kept.
     pub fn packs_for_image(
         &self,
         target: Fingerprint,
+        has_code: bool,
         text: CheckedTexts<'_>,
         links: FindLinks<'_>,
     ) -> Vec<BuiltText> {
         let mut sources = self.sources(std::mem::take);
-        let packed = |source: &CachedSource| {
-            let bodies = self.store.take(source.source.name()).unwrap_or_default().made;
-            let items = Arc::new(text(&source.source, source.module.as_deref()).unwrap_or_default());
+        let packed = |source: &mut CachedSource| {
+            let bodies = if has_code { self.kept_code(source.source.name()) } else { Vec::new() };
+            let items = self.items_of(source, text);
             let made = bodies.iter().map(|(identity, _, origin)| (&*origin.name, *identity));
             let stored = (!items.is_empty()).then(|| StoredForm::New(items.clone()));
             let links = stored.and_then(|stored| links(&source.source, stored, &mut { made }));
@@ -49,8 +52,54 @@ impl Cache {
             let (module, functions) = (source.module.clone(), bodies.len());
             BuiltText { source: source.source.clone(), module, pack, functions }
         };
-        let packs = sources.iter().map(packed).collect();
+        let packs = sources.iter_mut().map(packed).collect();
         self.sources(|present| present.append(&mut sources));
         packs
+    }
+
+    /// Returns the code that was made of the functions of a source, and what was found of them.
+    fn kept_code(&self, source: &str) -> Vec<MadeCode> {
+        let kept = self.store.copy(source).unwrap_or_default();
+        let mut bodies = kept.made;
+        bodies.extend(kept.used.iter().filter_map(|identity| self.used(identity)));
+        bodies.sort_by_key(|(identity, ..)| *identity);
+        bodies.dedup_by_key(|(identity, ..)| *identity);
+        bodies
+    }
+
+    /// Returns the items of a text as bytes; none if it was refused.
+    fn items_of(&self, source: &mut CachedSource, text: CheckedTexts<'_>) -> Arc<Vec<u8>> {
+        let new = source.unwritten.take().or_else(|| text(&source.source, source.module.as_deref()));
+        source.unwritten.clone_from(&new);
+        let known = || source.checked_text().and_then(|text| text.all());
+        Arc::new(new.or_else(known).unwrap_or_default())
+    }
+
+    /// Returns the programs among the texts that have been opened.
+    pub fn opened_programs(&self) -> Vec<Source> {
+        self.sources(|sources| {
+            let programs = sources.iter().filter(|source| source.module.is_none());
+            programs.map(|source| source.source.clone()).collect()
+        })
+    }
+
+    /// Returns whether a text was opened that is in no pack.
+    pub fn has_new_text(&self) -> bool {
+        self.sources(|sources| sources.iter().any(|source| source.checked_text().is_none()))
+    }
+
+    /// Returns the texts that were opened and are in no pack, with their items, which `text`
+    /// returns.
+    pub fn new_texts(&self, text: CheckedTexts<'_>) -> Vec<(Source, Arc<Vec<u8>>)> {
+        let mut sources = self.sources(std::mem::take);
+        let new = sources.iter_mut().filter(|source| source.checked_text().is_none());
+        let new = new.map(|source| (source.source.clone(), self.items_of(source, text))).collect();
+        self.sources(|present| present.append(&mut sources));
+        new
+    }
+
+    /// Adds texts with their packs to what is found.
+    pub fn add_texts(&mut self, texts: impl IntoIterator<Item = ImageText>) {
+        self.images.extend(texts);
     }
 }

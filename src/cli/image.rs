@@ -12,7 +12,9 @@ use crate::terminal::read::read;
 use crate::terminal::report::{self, Reporter};
 use clap::{Args, Subcommand, ValueHint};
 use std::fmt::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// What is compiled for if nothing is said.
 const TARGETS: &str = "x86-64;x86-64-v3;x86-64-v4";
@@ -42,9 +44,16 @@ pub(super) struct AheadArguments {
     /// less, as in `x86-64-v3,-bmi2`. Code for the best that fits is used
     #[arg(long, value_name = "LIST", default_value = TARGETS)]
     target: String,
+    /// Run a program now, so that those that use what is built begin with its definitions and
+    /// the values of its variables
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    preinit: Option<PathBuf>,
     /// How many threads compile; half of the cores if not given
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
+    /// In how many parts, at least, the threads compile; one for each if not given
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
+    shards: Option<u16>,
 }
 
 #[derive(Args, Debug)]
@@ -53,12 +62,24 @@ pub(super) struct ImageArguments {
     ahead: AheadArguments,
     #[command(flatten)]
     linking: LinkArguments,
+    /// Compile in this process, for a debugger, and not in one of its own
+    #[arg(long)]
+    in_process: bool,
     /// The shared object to write
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: PathBuf,
     /// The programs
     #[arg(value_name = "SOURCE", required = true, value_hint = ValueHint::FilePath)]
     sources: Vec<PathBuf>,
+}
+
+/// Set for the process that compiles.
+const IN_PROCESS: &str = "KAL_IN_PROCESS";
+
+impl ImageArguments {
+    fn is_in_process(&self) -> bool {
+        self.in_process || std::env::var_os(IN_PROCESS).is_some()
+    }
 }
 
 /// Why something is not built.
@@ -91,6 +112,7 @@ impl BuildError {
 /// Executes `kal image`.
 pub(super) fn image(command: &ImageCommand, options: &CommonOptions, reporter: &mut Reporter) -> Exit {
     match command {
+        ImageCommand::Build(arguments) if !arguments.is_in_process() => apart(reporter),
         ImageCommand::Build(arguments) => match build(arguments, options, reporter) {
             Ok(()) => Exit::Fine,
             Err(error) => error.report(reporter),
@@ -99,6 +121,27 @@ pub(super) fn image(command: &ImageCommand, options: &CommonOptions, reporter: &
             Ok(image) => reporter.printed(report::print(described(&image).as_bytes()), Exit::Fine),
             Err(problem) => BuildError::Problem(problem).report(reporter),
         },
+    }
+}
+
+/// Executes this command in a process of its own, so that whatever happens to the compiler is
+/// told, and ends this one as that ends.
+fn apart(reporter: &mut Reporter) -> Exit {
+    let started = std::env::current_exe().and_then(|program| {
+        Command::new(program).args(std::env::args_os().skip(1)).env(IN_PROCESS, "1").status()
+    });
+    match started {
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::of_code(code),
+            (None, signal) => {
+                let signal = signal.unwrap_or_default();
+                BuildError::Problem(format!("the process that compiles was ended by signal {signal}"))
+                    .report(reporter)
+            }
+        },
+        Err(error) => {
+            BuildError::Problem(format!("no process can be started that compiles: {error}")).report(reporter)
+        }
     }
 }
 
@@ -132,6 +175,12 @@ pub(super) fn ahead(
         let processor: Processor =
             target.parse().map_err(|error| BuildError::Problem(format!("--target: {error}")))?;
         builder = builder.processor(processor);
+    }
+    if let Some(shards) = arguments.shards {
+        builder = builder.shards(shards.into());
+    }
+    if let Some(path) = &arguments.preinit {
+        builder = builder.prelude(read(path).map_err(BuildError::of)?);
     }
     let traced = arguments.trace.as_deref().map(|path| traced(path, reporter)).transpose();
     let traced = traced.map_err(BuildError::Problem)?;
@@ -191,7 +240,12 @@ fn described(image: &Image) -> String {
         );
     }
     for (name, module) in image.texts() {
-        let what = module.map_or("program".to_owned(), |module| format!("module {module}"));
+        let is_prelude = module.is_none() && image.prelude_name() == Some(name);
+        let what = match module {
+            Some(module) => format!("module {module}"),
+            None if is_prelude => "prelude".to_owned(),
+            None => "program".to_owned(),
+        };
         let _ = writeln!(text, "text: {name} ({what})");
     }
     text

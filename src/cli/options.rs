@@ -1,7 +1,7 @@
 //! Options of every command, before or after its name.
 
 use super::{compile_trace, quantity};
-use crate::cache::CacheOptions;
+use crate::cache::{CacheOptions, CompilePolicy, EngineCache, UpdatePolicy};
 use crate::config::{Config, Mode};
 use crate::engine::Engine;
 use crate::image::Image;
@@ -90,6 +90,40 @@ pub(super) struct CommonOptions {
     /// Fail if an image cannot be used on this machine, in place of compiling
     #[arg(long, global = true, help_heading = "Compilation", hide_short_help = true)]
     image_required: bool,
+    /// Load the texts and the code of an earlier run from a file, and store those of this one
+    /// in it
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Compilation", hide_short_help = true)]
+    engine_cache: Option<PathBuf>,
+    /// Load from that file, in place of that of `--engine-cache`
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Compilation", hide_short_help = true)]
+    engine_cache_load: Option<PathBuf>,
+    /// Store in that file, in place of that of `--engine-cache`
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Compilation", hide_short_help = true)]
+    engine_cache_store: Option<PathBuf>,
+    /// What is compiled before it is stored
+    #[arg(
+        long,
+        value_name = "WHAT",
+        global = true,
+        default_value = "hot",
+        help_heading = "Compilation",
+        hide_short_help = true
+    )]
+    engine_cache_compile: StoredCode,
+    /// When the file is written again
+    #[arg(
+        long,
+        value_name = "WHEN",
+        global = true,
+        default_value = "newcode",
+        help_heading = "Compilation",
+        hide_short_help = true
+    )]
+    engine_cache_update: StoringTime,
+    /// The largest file to write: `64MiB`; in MiB without a unit
+    #[arg(long, value_name = "SIZE", global = true, default_value = "1GiB", allow_hyphen_values = true,
+          value_parser = quantity::size, help_heading = "Compilation", hide_short_help = true)]
+    engine_cache_most: u64,
     /// Whether all code is kept, to be saved with a session.
     #[arg(skip)]
     keeps_code: bool,
@@ -124,6 +158,37 @@ enum LevelArgument {
     O2,
     #[value(name = "3")]
     O3,
+}
+
+#[derive(ValueEnum, Debug, Clone, Copy)]
+enum StoredCode {
+    /// Texts alone
+    None,
+    /// What has been compiled
+    Compiled,
+    /// The same, after what is being compiled is finished
+    Hot,
+    /// All that the texts define, optimised
+    Aot,
+    /// What was called, and what that calls, optimised
+    Executed,
+}
+
+#[derive(ValueEnum, Debug, Clone, Copy)]
+enum StoringTime {
+    /// At every end
+    Always,
+    /// If something was compiled that was not in it
+    #[value(name = "newcode")]
+    NewCode,
+    /// If a text was read that was not in it
+    #[value(name = "newsource")]
+    NewSource,
+    /// If a text was read that was not in it and defines functions
+    #[value(name = "newroot")]
+    NewRoot,
+    /// Never
+    Never,
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,6 +263,31 @@ impl CommonOptions {
             })
     }
 
+    /// Returns the engine cache; `None` for none, or if there is no place for the key.
+    fn engine_cache(&self) -> Option<EngineCache> {
+        let both = &self.engine_cache;
+        let load = self.engine_cache_load.as_ref().or(both.as_ref()).cloned();
+        let store = self.engine_cache_store.as_ref().or(both.as_ref()).cloned();
+        let file = load.as_ref().or(store.as_ref())?;
+        let compile = match self.engine_cache_compile {
+            StoredCode::None => CompilePolicy::None,
+            StoredCode::Compiled => CompilePolicy::Compiled,
+            StoredCode::Hot => CompilePolicy::Hot,
+            StoredCode::Aot => CompilePolicy::Aot,
+            StoredCode::Executed => CompilePolicy::Executed,
+        };
+        let update = match self.engine_cache_update {
+            StoringTime::Always => UpdatePolicy::Always,
+            StoringTime::NewCode => UpdatePolicy::NewCode,
+            StoringTime::NewSource => UpdatePolicy::NewSource,
+            StoringTime::NewRoot => UpdatePolicy::NewRoot,
+            StoringTime::Never => UpdatePolicy::Never,
+        };
+        let key = CacheOptions::of_user(Some("ro"))?.key;
+        let cache = EngineCache::new(file, key);
+        Some(EngineCache { load, store, compile, update, most_bytes: self.engine_cache_most, ..cache })
+    }
+
     /// Returns where the cache is; `None` for none.
     pub(super) fn cache(&self) -> Option<CacheOptions> {
         let chosen = self.cache.clone().or_else(|| std::env::var("KAL_CACHE").ok());
@@ -227,6 +317,7 @@ impl CommonOptions {
                 Err(problem) => return Err(StartError::Image(problem)),
             }
         }
+        config = self.engine_cache().into_iter().fold(config, Config::engine_cache);
         if let Some(path) = &self.trace_compile {
             let failed = |error| StartError::Trace(path.display().to_string(), error);
             config = config.on_compile(compile_trace::observer(path).map_err(failed)?);

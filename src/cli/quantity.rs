@@ -77,9 +77,18 @@ pub(super) fn depth(text: &str) -> Result<u32, QuantityError> {
     }
 }
 
-/// Parses the size of a stack, in bytes: `512MiB`, `1GB`; MiB without a unit.
+/// Parses a size in bytes: `512MiB`, `1GB`; MiB without a unit.
+pub(super) fn size(text: &str) -> Result<u64, QuantityError> {
+    Ok(bytes(text)? as u64)
+}
+
+fn bytes(text: &str) -> Result<f64, QuantityError> {
+    quantity(text, SIZES, MIB, "a size is written 512MiB or 1GB; without a unit it is in MiB")
+}
+
+/// Parses the size of a stack, in bytes, as any [size].
 pub(super) fn stack_size(text: &str) -> Result<usize, QuantityError> {
-    let size = quantity(text, SIZES, MIB, "a size is written 512MiB or 1GB; without a unit it is in MiB")?;
+    let size = bytes(text)?;
     if !(MIB..=1024.0 * 1024.0 * MIB).contains(&size) {
         return Err(QuantityError::Stack);
     }

@@ -33,6 +33,11 @@ impl Context {
             return Err(refused(Diagnostic::error(ErrorCode::TooMany, &place.source, place.span, message)));
         }
         let is_foreign = self.engine.hosts().foreign(name).is_some();
+        if is_foreign && self.engine.config().is_for_prelude {
+            let message = "a prelude calls no C functions of the host";
+            let error = Diagnostic::error(ErrorCode::Unsupported, &place.source, place.span, message);
+            return Err(refused(error.with_note("declared here")));
+        }
         if is_foreign && declared.arity() > ForeignFunction::MOST_ARGUMENTS {
             let message =
                 format!("a C function may have {} arguments at most", ForeignFunction::MOST_ARGUMENTS);

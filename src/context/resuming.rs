@@ -70,7 +70,7 @@ impl Context {
         };
         let variables = self.variable_names().into_iter().filter_map(value).collect();
         // Reading it again is what shows that it can be resumed.
-        let mut copy = self.engine.context()?;
+        let mut copy = Self::new(&self.engine)?;
         self.engine.begin_session(&script);
         let pack = copy.run_all(&script).map(|()| {
             let functions: Vec<_> = self.world.functions().cloned().collect();

@@ -1,7 +1,7 @@
 //! The compiler of an engine.
 
 use super::{Engine, EngineInner};
-use crate::cache::{BuiltText, Cache, CheckedTexts, StoredForm};
+use crate::cache::{BuiltText, Cache, CheckedTexts, FindLinks, StoredForm};
 use crate::codegen;
 use crate::config::{Mode, WORKER_STACK};
 use crate::error::Error;
@@ -45,6 +45,7 @@ impl Engine {
 
     pub(super) fn new_jit(&self) -> Result<Arc<Jit>, Error> {
         let shared = &*self.0;
+        let workers = shared.config.workers.unwrap_or_else(cores);
         let options = jit::JitOptions {
             code: codegen::CompileOptions {
                 level: shared.config.level,
@@ -56,7 +57,8 @@ impl Engine {
                 Mode::Eager | Mode::Interpret => TierUp::Never,
             },
             waits_for_code: shared.config.waits_for_code,
-            workers: shared.config.workers.unwrap_or_else(cores),
+            workers,
+            shards: shared.config.shards.unwrap_or(workers),
             stack: shared.config.worker_stack,
             perf_map: shared.config.perf_map,
             debug_objects: shared.config.debug_objects,
@@ -77,10 +79,23 @@ impl EngineInner {
     }
 
     /// Returns packs of all texts that were read, with the code that was made for that
-    /// target, to become an image.
-    pub(super) fn packs_for_image(&self, cache: &Cache, target: Fingerprint) -> Vec<BuiltText> {
+    /// target if they have code, to become an image.
+    pub(crate) fn packs_for_image(
+        &self,
+        cache: &Cache,
+        target: Fingerprint,
+        has_code: bool,
+    ) -> Vec<BuiltText> {
         let text: CheckedTexts<'_> = &|source, module| self.stored_text(source, module);
-        cache.packs_for_image(target, text, &|source, stored, made| self.links(source, stored, made))
+        let links: FindLinks<'_> = &|source, stored, made| self.links(source, stored, made);
+        cache.packs_for_image(target, has_code, text, links)
+    }
+
+    /// Waits until nothing is being compiled in the background.
+    pub(crate) fn finish_compiling(&self) {
+        if let Some(jit) = self.jit.get() {
+            jit.finish();
+        }
     }
 
     /// Returns a pack of the script of a session, which was checked as these items, with the

@@ -288,7 +288,7 @@ impl JitContext {
         let all = all.filter(|definition| is_wanted(definition.function().name));
         let fitting = all.filter(|definition| !self.jit.is_too_large(definition.function()));
         let waiting = claim_pending(&self.jit, &self.bindings, fitting.collect());
-        let share = waiting.len().div_ceil(self.jit.options.workers.max(1));
+        let share = waiting.len().div_ceil(self.jit.options.shards.max(1));
         let ask = |part: &[Arc<Definition>]| {
             let (jit, request) = (self.jit.clone(), Request::new(&self.bindings, part.to_vec()));
             self.jit.ask(move || batch::make(&jit, request.bindings(), request.definitions()))

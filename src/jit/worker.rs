@@ -78,6 +78,8 @@ const SUBSTITUTES: usize = 8;
 struct Queue {
     jobs: Mutex<Jobs>,
     wake: Condvar,
+    /// Notified when a thread finds no job.
+    rest: Condvar,
     /// The number of jobs in the queue.
     waiting: AtomicUsize,
 }
@@ -186,6 +188,26 @@ impl Workers {
         }
         team.queue.push(urgency, job);
         Ok(())
+    }
+
+    /// Waits until there is no job and every thread waits for one. Returns at once on one of
+    /// the threads.
+    pub(super) fn finish(&self) {
+        if STACK.get().is_some() {
+            return;
+        }
+        let (queue, threads) = {
+            let mut team = locked_steadily(&self.team);
+            team.replace_after_fork();
+            (team.queue.clone(), team.threads.len())
+        };
+        // A fork or an exit must not wait for what the threads do.
+        process::within(Activity::Elsewhere, || {
+            let mut jobs = locked(&queue.jobs);
+            while jobs.idle < threads || !(jobs.now.is_empty() && jobs.later.is_empty()) {
+                jobs = queue.rest.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+            }
+        });
     }
 
     /// Drops the background jobs, and waits until all others are done and the
@@ -314,6 +336,7 @@ impl Queue {
             if jobs.closed {
                 return None;
             }
+            self.rest.notify_all();
             jobs = self.wake.wait(jobs).unwrap_or_else(PoisonError::into_inner);
         }
     }

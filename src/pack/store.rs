@@ -33,7 +33,7 @@ const MOST_KEPT: usize = 64 << 20;
 pub type MadeCode = (Fingerprint, PortableCode, CodeOrigin);
 
 /// The code that was made of the functions of one source.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct KeptCode {
     pub made: Vec<MadeCode>,
     /// What of earlier runs was used.
@@ -164,6 +164,22 @@ impl CodeStore {
     pub fn take(&self, source: &str) -> Option<KeptCode> {
         self.kept_bytes.store(0, Ordering::Relaxed);
         self.kept(|kept| kept.get_mut(source).map(std::mem::take))
+    }
+
+    /// Returns what is kept of a source.
+    pub fn copy(&self, source: &str) -> Option<KeptCode> {
+        self.kept(|kept| kept.get(source).cloned())
+    }
+
+    /// Returns the names of the functions of sources that are kept whose code was made or
+    /// found.
+    pub fn called(&self) -> FxHashSet<String> {
+        let (made, used): (Vec<String>, Vec<Fingerprint>) = self.kept(|kept| {
+            let made = kept.values().flat_map(|kept| &kept.made).map(|(.., origin)| origin.name.to_string());
+            (made.collect(), kept.values().flat_map(|kept| &kept.used).copied().collect())
+        });
+        let found = used.iter().filter_map(|identity| Some(self.portable(identity)?.1.name.to_string()));
+        made.into_iter().chain(found).filter(|name| !name.is_empty()).collect()
     }
 
     /// Returns the code of earlier runs of that identity, and what it was made of.

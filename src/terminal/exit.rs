@@ -21,6 +21,13 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// Returns how a process of this program ended that has ended with this code.
+    #[cfg(feature = "cli")]
+    pub(crate) fn of_code(code: i32) -> Self {
+        let all = [Self::Fine, Self::Usage, Self::Bug, Self::Deadline, Self::Interrupted, Self::BrokenPipe];
+        all.into_iter().find(|exit| i32::from(exit.code()) == code).unwrap_or(Self::Failed)
+    }
+
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Fine => 0,

@@ -369,6 +369,7 @@ fn what_the_page_about_images_shows_is_what_happens() {
             }
             let mut shell = Command::new("sh");
             shell.current_dir(folder.0.path()).env("PATH", &path).env("KAL_RUNTIME", runtime());
+            shell.env("XDG_STATE_HOME", folder.path("state"));
             let ran = finish(shell.env("KAL_CACHE", "off").args(["-c", command]));
             let found: Vec<&str> = ran.out().lines().collect();
             let is_same = found.len() == expected.len()

@@ -186,6 +186,44 @@ fn bytes_do_not_depend_on_threads_or_on_what_was_compiled_before() {
 }
 
 #[test]
+fn images_are_built_in_a_process_of_their_own_and_in_any_number_of_shards() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let text: String =
+        (0..300).map(|i| format!("def f{i}(x) if x < 0 then f{i}(-x) else x * {i}\n")).collect();
+    std::fs::write(file("many.kal"), text).expect("it is written");
+    let build = |more: &[&str]| {
+        let (output, source) = (file("many.so"), file("many.kal"));
+        let given = ["image", "build", "--all", "--target", "x86-64", "-o", &output, &source];
+        let built = finish(kal().args([&given, more].concat()));
+        assert_eq!((built.out(), built.err(), built.code), ("", "", Some(0)), "{more:?}");
+        std::fs::read(&output).expect("it was written")
+    };
+    let one = build(&["--in-process"]);
+    for shards in ["1", "3", "64"] {
+        assert!(build(&["--shards", shards]) == one, "{shards} shards");
+    }
+    // One that cannot be built says so as ever, and one that is ended leaves nothing.
+    std::fs::write(file("wrong.kal"), "def f(x) x +").expect("it is written");
+    let wrong = finish(kal().args(["image", "build", "-o", &file("wrong.so"), &file("wrong.kal")]));
+    assert!(wrong.code == Some(1) && wrong.err().starts_with("error[E"), "{wrong:?}");
+    let limited = format!(
+        "ulimit -c 0; ulimit -t 1; exec '{}' image build --preinit '{}' -o '{}' '{}'",
+        env!("CARGO_BIN_EXE_kal"),
+        file("endless.kal"),
+        file("ended.so"),
+        file("many.kal")
+    );
+    std::fs::write(file("endless.kal"), "while 1 in 0").expect("it is written");
+    let ended = finish(std::process::Command::new("sh").args(["-c", &limited]));
+    assert_eq!(
+        (ended.err(), ended.code),
+        ("error: the process that compiles was ended by signal 9\n", Some(1))
+    );
+    assert!(!std::path::Path::new(&file("ended.so")).exists());
+}
+
+#[test]
 fn a_damaged_image_is_no_answer() {
     let program = Source::new("test", "def f(x) x + 1\ndef g(x) f(x) * 2\ng(1) + 0.5");
     let bytes = ImageBuilder::new(Config::new()).build(std::slice::from_ref(&program), Wanted::Reached);

@@ -16,6 +16,7 @@ mod denied;
 mod differential;
 mod editing;
 mod embedding;
+mod engine_caches;
 mod executables;
 mod exiting;
 mod fingerprints;
@@ -41,6 +42,7 @@ mod nested;
 mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod preludes;
 mod preview;
 mod program;
 mod programs;

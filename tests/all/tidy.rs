@@ -38,6 +38,7 @@ const LAYERS: &[&[&str]] = &[
     &[
         "limits",
         "deadline",
+        "prelude",
         "image",
         "config",
         "error",
@@ -54,6 +55,7 @@ const LAYERS: &[&[&str]] = &[
         "kernel",
         "library",
         "image_builder",
+        "storing",
         "draft",
         "listing",
         "program",
@@ -166,6 +168,7 @@ const UNSAFE: &[&str] = &[
     "crates/runtime/",
     "tests/all/denied.rs",
     "tests/all/images.rs",
+    "tests/all/preludes.rs",
     "tests/all/float_environment.rs",
     "tests/all/forking.rs",
     "tests/hosts/",
