@@ -312,15 +312,19 @@ impl SyntaxFailure {
     }
 }
 
-/// Returns whether an item begins at a token, where parentheses are open on its line.
+/// Returns whether an item begins at a token, where parentheses are open on its line, but for
+/// those of a head.
 pub(super) fn is_inner_item(tokens: &Tokens, token: usize, builder: &Builder) -> bool {
     let terminals = tokens.terminals();
-    let Some(before) = token.checked_sub(1).filter(|_| !builder.open_parentheses.is_empty()) else {
+    let (Some(before), Some(&open)) = (token.checked_sub(1), builder.open_parentheses.first()) else {
         return false;
     };
+    let defines = |at: usize| matches!(terminals[at], Terminal::Def | Terminal::Extern);
+    let is_head = (open as usize).checked_sub(2).is_some_and(defines);
     let between = tokens.span(before).end as usize..tokens.span(token).start as usize;
     terminals.get(token).is_some_and(|terminal| terminal.begins_item())
         && matches!(terminals[before], Terminal::LeftParenthesis | Terminal::Comma)
+        && !is_head
         && !tokens.source().text()[between].contains('\n')
 }
 
