@@ -14,6 +14,7 @@ mod importing;
 mod isolated;
 mod limit;
 mod listing;
+mod notes;
 mod opening;
 mod refused;
 mod preview;
@@ -64,6 +65,7 @@ use crate::stop::Poll;
 use crate::syntax::operator::{Fixity, Operators};
 use crate::world::World;
 use history::{Changed, History};
+use notes::VariableNotes;
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -91,6 +93,8 @@ pub struct Context {
     /// The places of the variables that are declared, or may be again.
     variables: HeldVariables,
     history: History,
+    /// The `##` lines above declarations of variables.
+    notes: VariableNotes,
     outside: Outside,
     /// What each item of a source, and each call from Rust, may take, if it is counted.
     fuel: Option<u64>,
@@ -209,6 +213,7 @@ impl Context {
             world: World::new(engine.operators().clone()),
             variables: HeldVariables::of(engine.variables()),
             history: History::default(),
+            notes: VariableNotes::default(),
             outside: Outside::new(engine.config().new_output()),
             fuel: engine.config().limits.fuel,
             deadline: None,
@@ -418,7 +423,14 @@ impl Context {
             sema::CheckedItem::Extern(extern_) => self.declare_extern(&extern_),
             sema::CheckedItem::Import(import) => self.import(&import),
             sema::CheckedItem::Variables(function, names) => {
+                let is_new = |name: &&Name| !self.world.has_variable(**name);
+                let new: Vec<Name> = names.iter().filter(is_new).copied().collect();
+                let moment = self.history.moment(&self.world);
                 let names = self.declare_variables(&function, &names)?;
+                self.note_variables(&function, &names);
+                for name in names.iter().filter(|name| new.contains(&name.name())) {
+                    self.history.push(moment.clone(), &self.world, Changed::Variable(name.clone()));
+                }
                 Ok(Outcome::Declared { names: names.iter().map(ToString::to_string).collect() })
             }
             sema::CheckedItem::Expression(function) => self.evaluate(&function).map(Outcome::Value),

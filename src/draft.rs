@@ -326,11 +326,14 @@ impl<'a> Draft<'a> {
 
     /// Returns the diagnostics to report for an item that the check refuses.
     fn explained(&mut self, runs_on: bool, mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
-        if !runs_on {
-            return mistakes;
+        let is_of_body = |mistake: &Diagnostic| {
+            let place = mistake.labels.first();
+            place.is_some_and(|place| foreign::ended_definition(&place.source, place.span).is_some())
+        };
+        if runs_on || mistakes.iter().any(is_of_body) {
+            self.forgive_unused();
         }
-        self.forgive_unused();
-        lint::explain_run_on(mistakes)
+        if runs_on { lint::explain_run_on(mistakes) } else { mistakes }
     }
 
     fn lint(&mut self, item: &ast::Item, runs_on: bool) {
@@ -396,11 +399,14 @@ impl<'a> Draft<'a> {
         };
         let known = self.functions();
         let across_lines = || foreign::called_across_lines(&caller.source, callee.span);
-        let habit = || foreign::function(&text).map(str::to_owned);
-        if let Some(help) = giver.is_none().then(across_lines).flatten().or_else(habit) {
+        let called = instance_parts(&text).map_or(&*text, |(pattern, _)| pattern);
+        let habit = || foreign::function(called).map(str::to_owned);
+        let head = || caller.head_taking(callee.name, self.names);
+        let taken = || head().map(|head| format!("to take a function: `def {head} …`"));
+        let here = giver.is_none().then(|| across_lines().or_else(taken)).flatten();
+        if let Some(help) = here.or_else(habit) {
             return diagnostic.with_help(help);
         }
-        let called = instance_parts(&text).map_or(&*text, |(pattern, _)| pattern);
         if let Some(help) = standard::import_help(called, self.imports()) {
             return diagnostic.with_help(help);
         }
@@ -447,7 +453,8 @@ impl<'a> Draft<'a> {
             Some(known) if known.fits(callee.arity) => None,
             Some(known) => {
                 let takes = arguments(known.arity() as usize);
-                let message = format!("at the end of the file `{text}` takes {takes}, not {}", callee.arity);
+                let message =
+                    format!("at the end of the file `{}` takes {takes}, not {}", shown(&text), callee.arity);
                 let passed = format!("called with {}", arguments(callee.arity as usize));
                 Some(warning(ErrorCode::StaleCall, message)?.with_note(passed).with_label(
                     &known.source,

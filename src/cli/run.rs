@@ -3,8 +3,10 @@
 use super::given::RunArguments;
 use super::stdin::{self, Items, StdinError};
 use crate::context::{Context, Each};
+use crate::diagnostic::ErrorCode;
 use crate::program::Program;
 use crate::source::Source;
+use crate::syntax::lint::may_have_constant_condition;
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Idle;
 use crate::terminal::mistakes::{other_mistakes, syntax_errors};
@@ -96,12 +98,29 @@ fn file(path: &Path, context: &mut Context, reporter: &mut Reporter, idle: &Idle
             let program = program.map_err(|error| ReadError::Stored(path.display().to_string(), error))?;
             return Ok(evaluate_stored(context, &program, reporter));
         }
-        Ok(evaluate(context, &text(path, bytes)?, AfterError::Stop, reporter))
+        let source = text(path, bytes)?;
+        Ok(evaluate(context, &source, AfterError::Stop, reporter))
     });
     result.unwrap_or_else(|error| {
         reporter.problem(&error.to_string());
         Exit::Failed
     })
+}
+
+/// Warns of loops that might not end, before they run.
+fn warn_of_endless(context: &Context, source: &Source, reporter: &mut Reporter) {
+    if !may_have_constant_condition(source.text()) {
+        return;
+    }
+    // One of 0 ends the loop.
+    let is_true = |condition: &str| {
+        condition.contains(|each: char| each.is_alphabetic() || ('1'..='9').contains(&each))
+    };
+    let mut lints = context.lints(source);
+    lints.retain(|lint| {
+        lint.code == ErrorCode::ConstantCondition && is_true(source.slice(lint.labels[0].span))
+    });
+    reporter.diagnostics(&lints);
 }
 
 fn standard_input(context: &mut Context, reporter: &mut Reporter, idle: &Idle) -> Exit {
@@ -141,6 +160,7 @@ pub(crate) fn evaluate(
     after_error: AfterError,
     reporter: &mut Reporter,
 ) -> Exit {
+    warn_of_endless(context, source, reporter);
     each_item(context, Some(source), after_error, reporter, |context, each| {
         context.run_for_values(source, each)
     })

@@ -72,6 +72,13 @@ impl Context {
         source.or_else(|| standard::source(name)).map(|source| ModuleContents::of(&source))
     }
 
+    /// Returns the help about a name that is not known, if a module offers it that is part of
+    /// Kal and not imported.
+    #[cfg(feature = "cli")]
+    pub(crate) fn import_help(&self, name: &str) -> Option<String> {
+        standard::name_help(name, self.world.imports())
+    }
+
     /// Returns the imports in force, as source, in their order.
     pub fn imports_in_force(&self) -> Vec<String> {
         self.world.imports().iter().map(ImportedModule::text).collect()

@@ -37,7 +37,7 @@ pub(super) struct UndoStep {
 pub(super) enum Changed {
     /// It was bound to another definition, or to one or none.
     Function { name: HeldName, before: Option<BoundDefinition>, after: Option<BoundDefinition> },
-    /// A variable was removed.
+    /// A variable was declared or removed.
     Variable(HeldName),
     /// A declaration was added, changed or removed.
     Declaration(HeldName),

@@ -50,7 +50,9 @@ impl Context {
                 continue;
             }
             let value = self.variable(&name).unwrap_or(f64::NAN);
-            let declaration = format!("var {name} = {};\n", literal(value));
+            let above = self.variable_documentation(&name).into_iter().flat_map(str::lines);
+            let mut declaration: String = above.map(|line| format!("## {line}\n")).collect();
+            declaration += &format!("var {name} = {};\n", literal(value));
             match known.filter(|known| with_meanings.contains(known)) {
                 Some(name) => later.push((name, declaration)),
                 None => script += &declaration,

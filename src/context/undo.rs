@@ -1,6 +1,7 @@
 //! Undo and redo, and removing what names are bound to.
 
 use super::history::{Change, Changed, History, UndoStep};
+use super::notes::VariableNotes;
 use super::{Context, Error};
 use crate::backend::BoundDefinition;
 use crate::diagnostic::Diagnostic;
@@ -188,6 +189,7 @@ impl Context {
         let moment = self.history.moment(&self.world);
         let held = self.engine.names().text(declared);
         self.world.remove_variable(declared);
+        self.notes.remove(declared);
         let _step = self.history.step();
         self.history.push(moment, &self.world, Changed::Variable(held));
         self.release_variables();
@@ -210,6 +212,7 @@ impl Context {
         let History { depth, ref step, .. } = self.history;
         self.history = History { depth, step: step.clone(), ..History::default() };
         self.release_variables();
+        self.notes = VariableNotes::default();
         self.redefined = 0;
         self.backend.budget().restart();
     }

@@ -13,10 +13,22 @@ use crate::module::MemberKind;
 use crate::name::{HeldName, Name};
 use crate::runtime::Variable;
 use crate::sema::checked::CheckedFunction;
+use crate::syntax::comment::documentation;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
 impl Context {
+    /// Keeps the `##` lines above a declaration of variables.
+    pub(super) fn note_variables(&mut self, declaration: &CheckedFunction, names: &[HeldName]) {
+        let Some(text) = documentation(&declaration.source, declaration.span) else { return };
+        names.iter().for_each(|name| self.notes.insert(name.clone(), text.clone()));
+    }
+
+    /// Returns the `##` lines above the declaration of a variable, without the marks.
+    pub(crate) fn variable_documentation(&self, name: &str) -> Option<&str> {
+        self.notes.get(self.declared(name).ok()?)
+    }
+
     /// Checks that the variables of a declaration fit into the book.
     pub(super) fn check_variables(&self, declaration: &CheckedFunction, names: &[Name]) -> Result<(), Error> {
         let most = self.engine.config().limits.max_variables;

@@ -10,6 +10,7 @@ use super::Draft;
 use crate::diagnostic::{Diagnostic, ErrorCode, Severity};
 use crate::name::Name;
 use crate::sema::checked::{Callee, CheckedFunction, EXPRESSION};
+use crate::sema::instance::shown;
 use crate::sema::{CheckedItem, arguments, misfit, taken};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -109,19 +110,20 @@ impl Draft<'_> {
                     let (passed, takes) = (arguments(callee.arity as usize), taken(known));
                     let calls = match &*self.names.text(caller.name) {
                         EXPRESSION => "this expression calls".to_owned(),
-                        name => format!("`{name}` calls"),
+                        name => format!("`{}` calls", shown(name)),
                     };
-                    let mistake = misfit(known, &text, callee.arity);
+                    let mistake = misfit(known, &shown(&text), callee.arity);
                     let message = format!("{calls} {mistake}");
                     error(ErrorCode::StaleCall, message)
                         .with_note(format!("called with {passed}"))
                         .with_label(&known.source, known.name_span, format!("takes {takes}"))
                 }
-                (None, Some(later)) => {
-                    error(ErrorCode::UndefinedFunction, format!("`{text}` is called before it is defined"))
-                        .with_note("this call")
-                        .with_label(&later.source, later.name_span, "defined only after the call")
-                }
+                (None, Some(later)) => error(
+                    ErrorCode::UndefinedFunction,
+                    format!("`{}` is called before it is defined", shown(&text)),
+                )
+                .with_note("this call")
+                .with_label(&later.source, later.name_span, "defined only after the call"),
                 (None, None) => self.never_defined(caller, callee),
             };
         if Arc::ptr_eq(caller, outermost) {

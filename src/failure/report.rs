@@ -5,9 +5,10 @@ use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Diagnostic, ErrorCode, Label};
 use crate::host::HostFunctions;
 use crate::host::decimal::grouped;
+use crate::host::printing;
 use crate::module::standard;
 use crate::name::{Name, Names};
-use crate::sema::checked::{CheckedFunction, EXPRESSION, Made};
+use crate::sema::checked::{CheckedFunction, CheckedNode, EXPRESSION, Made};
 use crate::sema::instance::{given_text, instance_parts, misgiven, operands_of, shown};
 use crate::sema::{Extern, SourcePlace, arguments, declaration, misfit, mistaken_call, taken, unqualified};
 use crate::source::{Source, Span};
@@ -33,7 +34,12 @@ impl FailureReport<'_> {
         let (inner, omitted, outer) = stopped.trace.shown();
         let innermost = inner.first().and_then(|calls| calls.functions().first());
         if let (true, Some(function)) = (diagnostic.labels.is_empty(), innermost) {
-            diagnostic = diagnostic.with_label(&function.source, function.name_span, self.running(function));
+            let (span, note) = match &stopped.failure {
+                Failure::Host { callee, .. } => failed_call(function, *callee),
+                _ => None,
+            }
+            .unwrap_or_else(|| (function.name_span, self.running(function)));
+            diagnostic = diagnostic.with_label(&function.source, span, note);
         }
         // A single call is the place that is shown anyway.
         if inner.len() + outer.len() > 1 || inner.first().is_some_and(|calls| calls.count > 1) {
@@ -107,7 +113,9 @@ impl FailureReport<'_> {
                 nowhere(ErrorCode::DeadlineExceeded, "the run took longer than allowed".into())
             }
             Failure::Host { callee, message } => {
-                nowhere(ErrorCode::HostFailure, format!("`{}` failed: {message}", self.names.text(*callee)))
+                let text = self.names.text(*callee);
+                let name = if printing::is_part(&text) { "print" } else { &text };
+                nowhere(ErrorCode::HostFailure, format!("`{name}` failed: {message}"))
             }
             Failure::Compile { function, message } => {
                 let what = self.describe(function);
@@ -173,7 +181,8 @@ impl FailureReport<'_> {
             &format!("`{}`, which is not defined", shown(&text)),
         );
         if let Some((pattern, given)) = instance_parts(&text) {
-            if let Some(help) = standard::import_help(pattern, self.world.imports()) {
+            let habit = || foreign::function(pattern).map(str::to_owned);
+            if let Some(help) = standard::import_help(pattern, self.world.imports()).or_else(habit) {
                 return diagnostic.with_help(help);
             }
             let is_defined = |name: &str| self.names.get(name).is_some_and(|name| self.world.defines(name));
@@ -193,7 +202,10 @@ impl FailureReport<'_> {
             return diagnostic.with_help(format!("`{text}` is defined only later, on line {line}"));
         }
         let across = call.and_then(|call| foreign::called_across_lines(&call.source, call.span));
-        if let Some(help) = across.or_else(|| foreign::function(&text).map(str::to_owned)) {
+        let head = || caller.and_then(|caller| caller.head_taking(callee, self.names));
+        let taken = || head().map(|head| format!("to take a function: `def {head} …`"));
+        let habit = || foreign::function(&text).map(str::to_owned);
+        if let Some(help) = across.or_else(taken).or_else(habit) {
             return diagnostic.with_help(help);
         }
         if let Some(help) = standard::import_help(&text, self.world.imports()) {
@@ -300,6 +312,16 @@ fn bug(message: &str, function: Option<&Arc<CheckedFunction>>) -> Diagnostic {
         }
     };
     diagnostic.with_help(REPORT)
+}
+
+/// Returns the place of a call that failed in a function, and what it is: of several calls of
+/// the same host function, the first one.
+fn failed_call(function: &CheckedFunction, callee: Name) -> Option<(Span, &'static str)> {
+    let is_call = |node: &CheckedNode| matches!(node, CheckedNode::Call(index) if function.callees[*index as usize].name == callee);
+    let first = function.callees.iter().find(|call| call.name == callee)?.span;
+    let mut calls = function.nodes.iter().zip(function.spans.iter()).filter(|(node, _)| is_call(node));
+    let is_only = calls.all(|(_, span)| span == first);
+    Some((first, if is_only { "this call" } else { "this call, or a later one" }))
 }
 
 /// Returns the line after a call on which its source defines the function.

@@ -74,6 +74,7 @@ impl RandomNumbers {
 
     /// Returns a number from 0 up to, but not including, 1: a multiple of 2^-53, each as
     /// likely as all others.
+    #[inline]
     pub(crate) fn next(&mut self) -> f64 {
         let [a, b, c, d] = &mut self.0;
         let result = a.wrapping_add(*d).rotate_left(23).wrapping_add(*a);

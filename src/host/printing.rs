@@ -22,6 +22,9 @@ pub const SCIENTIFIC: &str = "print sci";
 /// Writes the blanks by which `width` exceeds `columns`: `(width columns)`.
 pub const BLANKS: &str = "print pad";
 
+/// Writes nothing; fails where one of the functions above would: `(digits width)`.
+pub const CHECK: &str = "print check";
+
 /// The bytes of a text that a number holds.
 const PIECE: usize = 6;
 
@@ -49,8 +52,19 @@ pub(super) const PARTS: &[(&str, u32, PartWriter)] = &[
     (NUMBER, 2, |output, arguments| padded(output, &format_number(arguments[0]), arguments[1])),
     (FIXED, 3, |output, arguments| formatted(output, arguments, |x, digits| format!("{x:.digits$}"))),
     (SCIENTIFIC, 3, |output, arguments| formatted(output, arguments, |x, digits| format!("{x:.digits$e}"))),
-    (BLANKS, 2, |output, arguments| blanks(output, within(arguments[0], "a width")? - arguments[1])),
+    (BLANKS, 2, |output, arguments| blanks(output, width(arguments[0])? - arguments[1])),
+    (CHECK, 2, |_, arguments| digits(arguments[0]).and_then(|_| width(arguments[1])).map(drop)),
 ];
+
+/// Returns whether a number of digits is one that [`FIXED`] takes.
+pub fn are_digits(value: f64) -> bool {
+    digits(value).is_ok()
+}
+
+/// Returns whether a width is one that [`NUMBER`] takes.
+pub fn is_width(value: f64) -> bool {
+    width(value).is_ok()
+}
 
 /// Returns whether a name is that of such a function.
 pub(crate) fn is_part(name: &str) -> bool {
@@ -62,18 +76,28 @@ fn formatted(
     arguments: &[f64],
     format: fn(f64, usize) -> String,
 ) -> Result<(), HostError> {
-    let [x, digits, width] = *arguments else { return Ok(()) };
-    let digits = within(digits, "a number of digits")?;
-    if digits < 0.0 {
-        return Err(HostError(format!("a number of digits is not negative: {}", format_number(digits))));
-    }
+    let [x, count, width] = *arguments else { return Ok(()) };
+    let digits = digits(count)?;
     let text = if x.is_finite() { format(x, digits as usize) } else { format_number(x) };
     padded(output, &text, width)
 }
 
+fn digits(value: f64) -> Result<f64, HostError> {
+    match within(value, "a number of digits")? {
+        digits if digits < 0.0 => {
+            Err(HostError(format!("a number of digits is not negative: {}", format_number(digits))))
+        }
+        digits => Ok(digits),
+    }
+}
+
+fn width(value: f64) -> Result<f64, HostError> {
+    within(value, "a width")
+}
+
 /// Writes a number, after blanks if the width is positive, or before them.
-fn padded(output: &mut dyn Output, text: &str, width: f64) -> Result<(), HostError> {
-    let (width, columns) = (within(width, "a width")?, text.len() as f64);
+fn padded(output: &mut dyn Output, text: &str, value: f64) -> Result<(), HostError> {
+    let (width, columns) = (width(value)?, text.len() as f64);
     blanks(output, width - columns)?;
     write(output, text.as_bytes())?;
     blanks(output, -width - columns)
@@ -88,12 +112,12 @@ fn write(output: &mut dyn Output, bytes: &[u8]) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Returns the whole number nearest to 0 from `value`.
+/// Returns a whole number.
 fn within(value: f64, what: &str) -> Result<f64, HostError> {
-    if value.abs() <= MOST {
-        return Ok(value.trunc());
+    if value.abs() <= MOST && value.fract() == 0.0 {
+        return Ok(value);
     }
-    Err(HostError(format!("{what} is a number up to {MOST}, not {}", format_number(value))))
+    Err(HostError(format!("{what} is a whole number up to {MOST}, not {}", format_number(value))))
 }
 
 #[cfg(test)]

@@ -149,6 +149,8 @@ impl TestSession {
                 }
                 CheckedItem::Extern(_) | CheckedItem::Import(_) => {}
                 CheckedItem::Variables(function, names) => {
+                    // A variable that nothing holds may lose its place.
+                    names.iter().for_each(|name| _ = self.held.borrow_mut().hold(*name));
                     self.interpreter
                         .run(&function, None, &mut Outside::new(Box::new(DiscardOutput)))
                         .expect("initialisers run");

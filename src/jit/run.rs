@@ -171,6 +171,9 @@ impl RuntimeCallbacks for JitRun<'_> {
 
     fn host_call(&mut self, closure: u32, arguments: &[f64]) -> Option<f64> {
         let callee = Name::from_index(closure as usize)?;
+        if let Some(number) = self.jit.hosts.random(callee, self.outside) {
+            return Some(number);
+        }
         let stopper = self.stopper();
         let result = self.jit.hosts.call_closure(callee, arguments, self.outside, &stopper);
         // A request that came meanwhile is for this run, not for the next.

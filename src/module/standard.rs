@@ -45,6 +45,14 @@ pub fn import_help(function: &str, imports: &Imports) -> Option<String> {
     Some(format!("`import {module}` makes it known"))
 }
 
+/// Returns that help about a function that may be named with its module, `stats.mean`.
+#[cfg(feature = "cli")]
+pub fn name_help(name: &str, imports: &Imports) -> Option<String> {
+    let Some((module, member)) = name.rsplit_once('.') else { return import_help(name, imports) };
+    let is_meant = |(known, offered): &(&str, &str)| *known == module && *offered == member;
+    not_imported(imports).find(is_meant).map(|_| format!("`import {module}` makes it known"))
+}
+
 /// Returns help about a function that is not known, and is misspelt for one that a module
 /// offers which is not imported.
 pub fn misspelt_help(function: &str, imports: &Imports, budget: &Budget) -> Option<String> {

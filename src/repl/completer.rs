@@ -35,7 +35,9 @@ impl Completion {
             } else if typed == "import" {
                 modules(word)
             } else {
-                words(context, word)
+                let mut found = words(context, word);
+                found.extend(parameters(&before[..start], word));
+                found
             };
             return Ok((start, found));
         };
@@ -47,6 +49,7 @@ impl Completion {
             ArgumentKind::File | ArgumentKind::AnyFile => self.files.complete_path(line, pos)?,
             ArgumentKind::Code if is_in_file(before) => self.files.complete_path(line, pos)?,
             ArgumentKind::Code => (start, words(context, word)),
+            ArgumentKind::Topic if before[..start].ends_with(':') => (start, command_names(word)),
             ArgumentKind::Topic => (start, topics(context, word)),
             ArgumentKind::Name | ArgumentKind::AnyName | ArgumentKind::Place => {
                 (start, definitions(context, word))
@@ -126,11 +129,39 @@ fn modules(word: &str) -> Vec<Pair> {
     names.map(|name| pair(name, name)).collect()
 }
 
+/// Returns the commands that begin with a word, without their arguments.
+fn command_names(word: &str) -> Vec<Pair> {
+    let names = COMMANDS.iter().map(|command| command.name).filter(|name| name.starts_with(word));
+    names.map(|name| pair(format!(":{name}"), name)).collect()
+}
+
+/// Returns the parameters that begin with a word, of the last definition that begins in a text.
+fn parameters(text: &str, word: &str) -> Vec<Pair> {
+    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let begins = |at: &usize| text[..*at].chars().next_back().is_none_or(|before| !is_letter(before));
+    let head = text.match_indices("def ").map(|(at, _)| at).filter(begins).last();
+    let Some((head, parameters)) = head.and_then(|at| text[at + 4..].split_once('(')) else {
+        return Vec::new();
+    };
+    if word.is_empty() || head.contains(';') {
+        return Vec::new();
+    }
+    let mut depth = 1;
+    let end = parameters.find(|letter| {
+        depth += i32::from(letter == '(') - i32::from(letter == ')');
+        depth == 0
+    });
+    let Some(end) = end else { return Vec::new() };
+    let mut names: Vec<&str> =
+        parameters[..end].split(|letter| !is_letter(letter)).filter(|name| name.starts_with(word)).collect();
+    names.dedup();
+    names.into_iter().map(|name| pair(name, name)).collect()
+}
+
 fn topics(context: &Context, word: &str) -> Vec<Pair> {
     let mut pairs: Vec<Pair> =
         functions(context, word).map(|(name, signature)| pair(signature, name)).collect();
-    let commands = COMMANDS.iter().map(|command| command.name).filter(|name| name.starts_with(word));
-    pairs.extend(commands.map(|name| pair(format!(":{name}"), name)));
+    pairs.extend(command_names(word));
     let others = TOPICS.iter().map(|(name, _)| *name).chain(KEYWORDS.iter().map(|(_, keyword)| *keyword));
     let others = others.chain(standard::sources().map(|(name, _)| name));
     pairs.extend(others.filter(|name| name.starts_with(word)).map(|name| pair(name, name)));
@@ -172,6 +203,14 @@ mod tests {
         assert_eq!(command_before("load"), None);
         assert!(is_in_file(":map a --in x.c") && is_in_file(":plot x --svg "));
         assert!(!is_in_file(":map a --in") && !is_in_file(":map a --in x --name n") && !is_in_file(":map a"));
+        let completed = |text: &str, word: &str| -> Vec<String> {
+            parameters(text, word).into_iter().map(|pair| pair.replacement).collect()
+        };
+        assert_eq!(completed("def area(width height) width * ", "he"), ["height"]);
+        assert_eq!(completed("def ap(first(x) factor) 2 * ", "f"), ["first", "factor"]);
+        assert_eq!(completed("def area(width hei", "w"), Vec::<String>::new());
+        assert_eq!(completed("undef (width) ", "w"), Vec::<String>::new());
+        assert_eq!(command_names("ti").len(), 1);
         assert_eq!(commands("lo").len(), 1);
         assert_eq!(commands("").len(), COMMANDS.len());
     }

@@ -44,6 +44,9 @@ fn about(session: &ReplSession<'_>, topic: &str) -> Result<String, CommandError>
 }
 
 fn unknown(session: &ReplSession<'_>, topic: &str) -> CommandError {
+    if let Some(help) = session.context.import_help(topic) {
+        return CommandError::Text(format!("`{topic}` is not defined: {help}"));
+    }
     let mut names = public_names(session.context);
     names.extend(COMMANDS.iter().map(|command| command.name.to_owned()));
     names.extend(TOPICS.iter().map(|(name, _)| (*name).to_owned()));
@@ -103,7 +106,10 @@ fn module(session: &ReplSession<'_>, name: &str) -> Option<String> {
 }
 
 fn variable(session: &ReplSession<'_>, name: &str) -> String {
-    let line = Denotation::Variable(name.to_owned()).line(session.context);
+    let mut line = Denotation::Variable(name.to_owned()).line(session.context);
+    for note in session.context.variable_documentation(name).into_iter().flat_map(str::lines) {
+        line += format!("\n    {}", visible_lines(note)).trim_end_matches(' ');
+    }
     match session.context.users(name).as_slice() {
         [] => line,
         users => format!("{line}\n{:<10} {}", "used by", users.join(", ")),

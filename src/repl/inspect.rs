@@ -39,17 +39,20 @@ fn bytes(count: u64) -> String {
 pub(super) fn list(session: &mut ReplSession<'_>, _: &str) -> Result<(), CommandError> {
     let all = session.context.definitions();
     let mut variables = session.context.variable_names();
-    variables.retain(|name| name != ANS);
+    variables.retain(|name| name != ANS && !name.contains("._"));
+    let (constants, variables): (Vec<String>, Vec<String>) =
+        variables.into_iter().partition(|name| name.contains('.'));
     let imports = session.context.imports_in_force();
     imports.iter().for_each(|import| session.screen.line(import));
     let declared = session.context.undefined_declarations();
     for head in &declared {
         session.screen.line(&format!("{head}  declared, not yet defined"));
     }
-    if all.is_empty() && variables.is_empty() && !(declared.is_empty() && imports.is_empty()) {
+    let is_empty = all.is_empty() && variables.is_empty() && constants.is_empty();
+    if is_empty && !(declared.is_empty() && imports.is_empty()) {
         return Ok(());
     }
-    if all.is_empty() && variables.is_empty() {
+    if is_empty {
         session.screen.line("nothing is defined");
         return Ok(());
     }
@@ -57,7 +60,7 @@ pub(super) fn list(session: &mut ReplSession<'_>, _: &str) -> Result<(), Command
     for known in &all {
         session.screen.line(&format!("{:width$}  {}", known.signature, state_of(session, known)));
     }
-    for name in &variables {
+    for name in variables.iter().chain(&constants) {
         let value = session.context.variable(name)?;
         session.screen.line(&format!("{name} = {}", format_number(value)));
     }
@@ -69,6 +72,9 @@ pub(super) fn list(session: &mut ReplSession<'_>, _: &str) -> Result<(), Command
     }
     if !variables.is_empty() {
         counts.push(counted(variables.len(), "variable"));
+    }
+    if !constants.is_empty() {
+        counts.push(format!("{} of modules", counted(constants.len(), "variable")));
     }
     session.screen.line(&session.faint(&counts.join(", ")));
     Ok(())

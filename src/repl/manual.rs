@@ -48,7 +48,7 @@ macro_rules! entries {
 pub(super) const ENTRIES: &[ManualEntry] = entries! {
     Binary "^" "x ^ y" "x to the power of y" [];
     Unary "-" "-x" "x with the other sign" [];
-    Unary "!" "!x" "1 if x is 0, else 0" [];
+    Unary "!" "!x" "1 if x is 0 or nan, else 0" [];
     Binary "*" "x * y" "the product of x and y" [];
     Binary "/" "x / y" "the quotient of x and y; inf or nan if y is 0" [];
     Binary "%" "x % y" "the remainder of x / y, with the sign of x" [];
@@ -61,8 +61,10 @@ pub(super) const ENTRIES: &[ManualEntry] = entries! {
     Binary ">=" "x >= y" "1 if x is greater than or equal to y, else 0" [];
     Binary "==" "x == y" "1 if x and y are equal, else 0; nan equals nothing" [];
     Binary "!=" "x != y" "1 if x and y differ, else 0" [];
-    Binary "&&" "x && y" "1 if neither x nor y is 0, else 0; y is evaluated only if x is not 0" [];
-    Binary "||" "x || y" "1 if x or y is not 0, else 0; y is evaluated only if x is 0" [];
+    Binary "&&" "x && y" "1 if x and y are true, else 0; y is evaluated only if x is"
+        ["0 and nan are false, every other number is true."];
+    Binary "||" "x || y" "1 if x or y is true, else 0; y is evaluated only if x is not"
+        ["0 and nan are false, every other number is true."];
     Binary "=" "x = y" "assigns y to the variable x; its value is y"
         ["To compare, write `==`."];
     Binary "+=" "x += y" "assigns x + y to the variable x" [];
@@ -79,17 +81,20 @@ pub(super) const ENTRIES: &[ManualEntry] = entries! {
          "Its names are then `mean` and `stats.mean`; `as s` makes that `s.mean` only."
          "A list imports these names only: `import stats(mean sd binary ⊕)`."];
     Keyword "as" "import MODULE as NAME" "gives the names of a module another qualifier: `NAME.f`" [];
-    Keyword "if" "if CONDITION then A else B" "A if CONDITION is not 0, else B; only that one is evaluated"
-        ["Without `else`, its value is 0 where CONDITION is 0."
+    Keyword "if" "if CONDITION then A else B" "A if CONDITION is true, else B; only that one is evaluated"
+        ["0 and nan are false, every other number is true."
+         "Without `else`, its value is 0 where CONDITION is false."
          "An `else` belongs to the nearest `if` before it."];
-    Keyword "then" "if CONDITION then A else B" "precedes the value for a CONDITION that is not 0; see `?if`" [];
-    Keyword "else" "if CONDITION then A else B" "precedes the value for a CONDITION that is 0; see `?if`" [];
-    Keyword "for" "for I = START, CONDITION in BODY" "repeats BODY while CONDITION is not 0; its value is 0"
+    Keyword "then" "if CONDITION then A else B" "precedes the value for a CONDITION that is true; see `?if`" [];
+    Keyword "else" "if CONDITION then A else B" "precedes the value for a CONDITION that is false; see `?if`" [];
+    Keyword "for" "for I = START, CONDITION in BODY" "repeats BODY while CONDITION is true; its value is 0"
         ["BODY runs before CONDITION is tested, so it runs at least once:"
          "`for i = 1, i < n in printd(i)` prints 1 to n."
-         "Each time I grows by 1, or STEP: `for I = START, CONDITION, STEP in BODY`."];
-    Keyword "while" "while CONDITION in BODY" "repeats BODY while CONDITION is not 0; its value is 0"
-        ["CONDITION is tested first: BODY may run never."];
+         "Each time I grows by 1, or STEP: `for I = START, CONDITION, STEP in BODY`."
+         "0 and nan are false, every other number is true."];
+    Keyword "while" "while CONDITION in BODY" "repeats BODY while CONDITION is true; its value is 0"
+        ["CONDITION is tested first: BODY may run never."
+         "0 and nan are false, every other number is true."];
     Keyword "do" "do EXPR" "evaluates EXPR at the top level for its effect, and prints nothing" [];
     Keyword "in" "for … in BODY, var … in BODY" "precedes the body of `for`, `while` and `var`" [];
     Keyword "var" "var A = X, B = Y in BODY" "variables for BODY, which is its value; they are 0 if nothing is assigned"

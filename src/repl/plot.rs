@@ -2,6 +2,7 @@
 
 use super::command::CommandError;
 use super::curve::{self, Curve};
+use super::denotation::Denotation;
 use super::session::ReplSession;
 use super::svg;
 use crate::context::Context;
@@ -26,7 +27,7 @@ struct PlotRequest<'a> {
 
 pub(super) fn plot(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {
     let request = PlotRequest::parse(text, &|name| takes_one(session.context, name));
-    let request = request.ok_or_else(|| CommandError::usage("plot"))?;
+    let request = request.ok_or_else(|| misread(session.context, text))?;
     let domain = (number(session, request.limits.0)?, number(session, request.limits.1)?);
     let width = domain.1 - domain.0;
     if !(width.is_finite() && width > 0.0) {
@@ -57,6 +58,13 @@ pub(super) fn plot(session: &mut ReplSession<'_>, text: &str) -> Result<(), Comm
         }
     }
     Ok(())
+}
+
+/// Returns why a request cannot be read: for `NAME A..B`, that nothing is called so.
+fn misread(context: &Context, text: &str) -> CommandError {
+    let name = text.split_whitespace().next().filter(|name| crate::syntax::is_identifier(name));
+    let undefined = name.and_then(|name| Denotation::of(context, name).err());
+    undefined.filter(|_| text.contains("..")).unwrap_or_else(|| CommandError::usage("plot"))
 }
 
 /// Returns whether a text is the name of a function of one argument.

@@ -36,7 +36,9 @@ fn chosen(session: &ReplSession<'_>, argument: &str, command: &str) -> Result<Pa
     match session.file.path() {
         _ if !argument.is_empty() => Ok(file::path(argument)),
         Some(path) => Ok(path.to_owned()),
-        None => Err(CommandError::usage(command)),
+        None => Err(CommandError::Text(format!(
+            "usage: :{command} FILE; FILE may be left out once the session has a file, FILE.kses"
+        ))),
     }
 }
 

@@ -9,7 +9,7 @@
 use super::spans::Spans;
 use crate::bytes::{Writer, checksum};
 use crate::fingerprint::Fingerprint;
-use crate::name::{HeldName, HeldNames, Name};
+use crate::name::{HeldName, HeldNames, Name, Names};
 use crate::process::SteadyCell;
 use crate::source::{Source, Span};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
@@ -177,6 +177,25 @@ impl Clone for KnownIdentity {
 }
 
 impl CheckedFunction {
+    /// Returns what the head would be if its parameters that are called were functions, as
+    /// `parameter` is: `integrate(f(x) a b)`; `None` if that is not called.
+    pub fn head_taking(&self, parameter: Name, names: &Names) -> Option<String> {
+        const ARGUMENTS: [&str; 4] = ["x", "y", "z", "t"];
+        let calls = |name: Name| self.callees.iter().find(|callee| callee.name == name);
+        if !self.parameters.contains(&parameter) || calls(parameter).is_none() {
+            return None;
+        }
+        let written = |name: &Name| match calls(*name) {
+            Some(call) => {
+                let arguments: Vec<&str> = ARGUMENTS.into_iter().take(call.arity as usize).collect();
+                format!("{}({})", names.text(*name), arguments.join(" "))
+            }
+            None => names.text(*name).to_string(),
+        };
+        let parameters: Vec<String> = self.parameters.iter().map(written).collect();
+        Some(format!("{}({})", names.text(self.name), parameters.join(" ")))
+    }
+
     /// Returns the indices of the nodes that declare locals, each with the local
     /// and where its scope ends.
     pub fn scopes(&self) -> impl Iterator<Item = (usize, u32, usize)> {

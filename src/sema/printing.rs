@@ -1,12 +1,13 @@
 //! `print` and `write`: what their arguments are, and what they are checked as.
 //!
 //! All numbers among the arguments are evaluated first, from left to right, and then all
-//! is written: calls of [functions of the host](crate::host::printing) that no program
-//! can name.
+//! is written, after a check of digits and widths that are not constant: calls of
+//! [functions of the host](crate::host::printing) that no program can name.
 
-use crate::host::printing::{BLANKS, FIXED, NUMBER, SCIENTIFIC, TEXT, pieces};
+use crate::host::printing::{BLANKS, CHECK, FIXED, NUMBER, SCIENTIFIC, TEXT, are_digits, is_width, pieces};
 use crate::name::{Name, Names};
 use crate::syntax::ast::{Ast, Node};
+use crate::syntax::operator::UnaryOp;
 use crate::syntax::text;
 use rustc_hash::FxHashMap;
 use unicode_width::UnicodeWidthStr;
@@ -26,6 +27,8 @@ pub(super) struct PrintedPart {
     form: PrintForm,
     /// Whether its last value is its width.
     is_padded: bool,
+    /// Whether its digits and its width are known to be right.
+    is_checked: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -84,7 +87,8 @@ impl PrintPlan {
             let parts = reader.operands[at].iter().map(|operand| reader.part(*operand, &mut plan));
             let mut parts: Vec<_> = parts.collect();
             if matches!(body.nodes[at], Node::Call { callee, .. } if Some(callee) == statements[0]) {
-                parts.push(PrintedPart { form: PrintForm::Text("\n".into()), is_padded: false });
+                let form = PrintForm::Text("\n".into());
+                parts.push(PrintedPart { form, is_padded: false, is_checked: true });
             }
             plan.roles.insert(at, PrintRole::Statement(parts));
         }
@@ -118,11 +122,31 @@ struct PartReader<'b> {
 impl PartReader<'_> {
     /// Returns what an argument is, and records what its nodes are.
     fn part(&self, at: usize, plan: &mut PrintPlan) -> PrintedPart {
-        if let Some(inner) = self.word(at, "pad", plan) {
-            plan.roles.insert(at, PrintRole::Part);
-            return PrintedPart { form: self.form(inner, plan), is_padded: true };
-        }
-        PrintedPart { form: self.form(at, plan), is_padded: false }
+        let Some(inner) = self.word(at, "pad", plan) else {
+            let form = self.form(at, plan);
+            let is_checked = self.has_digits(at, &form);
+            return PrintedPart { form, is_padded: false, is_checked };
+        };
+        plan.roles.insert(at, PrintRole::Part);
+        let form = self.form(inner, plan);
+        let is_checked = self.has_digits(inner, &form) && self.ends_with(at, is_width);
+        PrintedPart { form, is_padded: true, is_checked }
+    }
+
+    /// Returns whether a part that a node is has as many digits as may be, or none.
+    fn has_digits(&self, at: usize, form: &PrintForm) -> bool {
+        !matches!(form, PrintForm::Digits(_)) || self.ends_with(at, are_digits)
+    }
+
+    /// Returns whether the last argument of a call is a constant for which `is_right` holds.
+    fn ends_with(&self, call: usize, is_right: fn(f64) -> bool) -> bool {
+        let Some(&last) = self.operands[call].last() else { return false };
+        let value = match self.body.nodes[..=last] {
+            [.., Node::Number(value), Node::Unary(UnaryOp::Negate)] => -value,
+            [.., Node::Number(value)] => value,
+            _ => return false,
+        };
+        is_right(value)
     }
 
     fn form(&self, at: usize, plan: &mut PrintPlan) -> PrintForm {
@@ -171,6 +195,20 @@ impl PrintedPart {
 /// end is 0.
 pub(super) fn steps(parts: &[PrintedPart]) -> Vec<PrintStep> {
     let (mut steps, mut text, mut next) = (StepList::default(), String::new(), 0);
+    // What the first part writes, it checks itself.
+    for (number, part) in parts.iter().enumerate() {
+        if number > 0 && !part.is_checked {
+            let digits = match part.form {
+                PrintForm::Digits(_) => PrintStep::Value(next + 1),
+                PrintForm::Number | PrintForm::Text(_) => PrintStep::Constant(0.0),
+            };
+            let last = PrintStep::Value(next + part.values() - 1);
+            let width = if part.is_padded { last } else { PrintStep::Constant(0.0) };
+            steps.call(&[digits, width], CHECK);
+        }
+        next += part.values();
+    }
+    next = 0;
     for part in parts {
         let values = next..next + part.values();
         next = values.end;

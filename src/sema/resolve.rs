@@ -16,7 +16,7 @@ use super::scope::LocalScope;
 use super::spans::SpanPacker;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Diagnostic, ErrorCode};
-use crate::module::MemberKind;
+use crate::module::{MemberKind, parts};
 use crate::name::Name;
 use crate::source::Span;
 use crate::syntax::ast::{self, Ast, Spanned};
@@ -52,11 +52,21 @@ pub(super) struct Resolver<'c, 'a> {
     pub(super) functions: Box<[TakenFunction]>,
     /// The functions that calls are given, by the nodes of these.
     given: FxHashMap<usize, Vec<GivenFunction>>,
-    /// The calls that take a function and are given a number, with their callees.
-    wanted: Vec<(usize, Name, TakenFunction)>,
+    /// The calls that take a function and are given a number.
+    wanted: Vec<WantedFunction>,
     /// For each node that is an argument, the node of the call and its place there, once
     /// that has been needed.
     arguments: Option<FxHashMap<usize, (usize, u32)>>,
+}
+
+/// A function that a call takes, and is given a number for.
+struct WantedFunction {
+    /// The node of the call.
+    call: usize,
+    callee: Name,
+    function: TakenFunction,
+    /// What is given in another place: a function, and where.
+    misplaced: Option<(Name, u32)>,
 }
 
 /// A function that a call is given.
@@ -247,12 +257,23 @@ impl<'c, 'a> Resolver<'c, 'a> {
     fn misplaced_text(&mut self, span: Span) {
         let message = "a text stands only among the arguments of `print` and `write`".to_owned();
         let help = foreign::printed_otherwise(self.checker.source, span).map(str::to_owned);
+        let help = help.or_else(|| self.printed_by_function(span));
         if help.is_some() {
             self.mistakes.found_foreign();
         }
         let error = self.error(ErrorCode::MisplacedText, span, message);
         error.labels[0].message = "every value is a number".into();
         error.help = help;
+    }
+
+    /// Returns the advice for a text that a function of the program called `print` or `write`
+    /// is given.
+    fn printed_by_function(&self, span: Span) -> Option<String> {
+        let callee = foreign::called_with(self.checker.source, span)?;
+        let name = self.checker.environment.names().get(callee)?;
+        (matches!(callee, "print" | "write") && !self.is_word(name, span)).then(|| {
+            format!("`{callee}` is a function of this program: to print texts, call it something else")
+        })
     }
 
     /// Compares in a chain: `a < b < c` is `a < b && b < c` with `b` evaluated once.
@@ -495,8 +516,10 @@ impl<'c, 'a> Resolver<'c, 'a> {
             if is_construct || is_comment || matches!(otherwise, Some((_, true))) {
                 self.mistakes.found_foreign();
             }
+            let ended = foreign::ended_definition(self.checker.source, span);
             let (message, help) = match (foreign::word(self.checker.source, span), near) {
                 _ if is_comment => (None, Some("a comment begins with `#`".to_owned())),
+                _ if ended.is_some() => (None, ended),
                 (Some((message, help)), _) if is_function && foreign::is_infix(&text) => {
                     (Some(message), Some(help))
                 }
@@ -538,6 +561,14 @@ impl<'c, 'a> Resolver<'c, 'a> {
     /// Resolves a name that is assigned to and not a local.
     fn assigned(&mut self, name: Name, span: Span) -> Name {
         let environment = self.checker.environment;
+        if self.taken(name).is_some() {
+            self.function_assigned(name, span);
+            return name;
+        }
+        if self.is_constant(name) {
+            self.constant_assigned(name, span);
+            return name;
+        }
         if environment.has_variable(name) || self.near(name).is_some() {
             return self.variable(name, span);
         }
@@ -550,6 +581,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
         let value = foreign::assigned(self.checker.source, span).unwrap_or("0");
         let help = match &*environment.names().text(self.head.name) {
             EXPRESSION => format!("to declare one: `var {text} = {value}`"),
+            _ if foreign::ends_too_early(self.checker.source, span) => format!(
+                "to declare one: `var {text} = {value} in …`; the `;` ends the definition, `:` goes on"
+            ),
             _ => {
                 format!("to declare one: `var {text} = {value} in …`, or `var {text}` before the definition")
             }
@@ -558,6 +592,26 @@ impl<'c, 'a> Resolver<'c, 'a> {
         error.labels[0].message = "assigned, but not declared".into();
         error.help = Some(help);
         name
+    }
+
+    /// Returns whether a variable is one of a module that is part of Kal: a constant for
+    /// programs.
+    fn is_constant(&self, name: Name) -> bool {
+        let text = self.checker.text(name);
+        let Some((module, _)) = parts(&text) else { return false };
+        let mut imports = self.checker.environment.imports().iter();
+        imports.any(|import| &*import.module.name == module && import.module.source.is_of_standard_library())
+    }
+
+    /// Reports an assignment to such a constant.
+    fn constant_assigned(&mut self, name: Name, span: Span) {
+        let text = self.checker.text(name);
+        let (module, short) = parts(&text).unwrap_or_default();
+        let message = format!("`{short}` is a constant of `{module}`");
+        let help = format!("to have a variable of that name: `var {short} = 3`");
+        let error = self.error(ErrorCode::BadAssignment, span, message);
+        error.labels[0].message = "assigned".into();
+        error.help = Some(help);
     }
 
     fn call(&mut self, callee: Name, arity: u32, span: Span) -> CheckedNode {

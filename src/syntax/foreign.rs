@@ -14,8 +14,8 @@ use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::source::{Source, Span};
 use line::{line_from, line_up_to};
 pub use word::{
-    NO_TYPES, PRINT, begins_construct, counterpart, ends_block, function, is_infix, is_type, misplaced,
-    printed_otherwise, word,
+    NO_TYPES, PRINT, begins_construct, begins_list, called_with, counterpart, ends_block, function, is_infix,
+    is_type, misplaced, printed_otherwise, word,
 };
 
 /// A construct of another language.
@@ -145,10 +145,11 @@ pub fn unknown_operator(source: &Source, place: Span, operands: u8) -> (Diagnost
     let symbol = source.slice(place);
     let kind = if operands == 1 { "unary" } else { "binary" };
     let before = line_up_to(source.text(), place.start).trim();
+    let after = line_from(source.text(), place.end).trim_start();
     let message = format!("no {kind} operator `{symbol}` is defined");
     let diagnostic =
         Diagnostic::error(ErrorCode::UnknownOperator, source, place, message).with_note("not defined");
-    let diagnostic = match cure(symbol, operands, before) {
+    let diagnostic = match cure(symbol, operands, before, after) {
         Some(help) => diagnostic.with_help(help),
         None => diagnostic,
     };
@@ -157,14 +158,23 @@ pub fn unknown_operator(source: &Source, place: Span, operands: u8) -> (Diagnost
 
 /// Returns the help: how to define the operator, or what to write instead if it
 /// cannot be defined.
-fn cure(symbol: &str, operands: u8, before: &str) -> Option<String> {
+fn cure(symbol: &str, operands: u8, before: &str, after: &str) -> Option<String> {
     let begins_line = before.is_empty();
     let is_in_body = before.ends_with("else") || before.ends_with("then") || before.ends_with("in");
     let may_be_meant = !symbol.is_ascii() || matches!(symbol, "~" | "|" | "&" | ":" | "@" | "$" | "?" | "!");
     if let Some((_, help)) = SYMBOLS.iter().find(|entry| entry.0 == symbol) {
         return Some((*help).to_owned());
     }
+    if operands == 1 && before.ends_with(['(', ',']) && after.starts_with([',', ')']) {
+        return Some(given_operator(symbol));
+    }
+    if operands == 1 && before.ends_with('(') && is_list(after) {
+        return Some(format!("an operator is between its operands: `x {symbol} y`"));
+    }
     Some(match (symbol, operands) {
+        ("=", 1) if before.ends_with(['+', '-', '*', '/']) => {
+            format!("an update is written without a blank: `x {}= 1`", &before[before.len() - 1..])
+        }
         ("=", _) => "a definition has no `=`: write `def f(x) x + 1`; to compare, write `==`".into(),
         (":", 1) if begins_line => "commands such as `:list` are for the prompt: `kal`, or `kal repl`".into(),
         (":", 1) if is_in_body => "leave it out: `a : b` evaluates both".into(),
@@ -173,13 +183,27 @@ fn cure(symbol: &str, operands: u8, before: &str) -> Option<String> {
         ("|", 1) => "the absolute value of x is `abs(x)`".into(),
         ("&", 2) => "and is written `&&`; or define it: `def binary & 6 (x y) …`".into(),
         ("!", 2) => FACTORIAL.into(),
-        ("|" | "||", 2) => format!("define it first: `def binary {symbol} 5 (x y) …`"),
+        ("|", 2) => "or is written `||`; or define it: `def binary | 5 (x y) …`".into(),
+        ("||", 2) => "define it first: `def binary || 5 (x y) …`".into(),
         (_, 1) if may_be_meant => format!("define it first: `def unary {symbol} (x) …`"),
         (_, _) if may_be_meant => {
             format!("define it first, with its precedence: `def binary {symbol} … (x y) …`")
         }
         _ => return None,
     })
+}
+
+/// Returns how an operator is given to a function.
+pub fn given_operator(symbol: &str) -> String {
+    format!("an operator is given as `binary{symbol}`")
+}
+
+/// Returns whether two operands with only a blank between them begin a text: `1 2)`.
+fn is_list(text: &str) -> bool {
+    let is_operand = |word: &str| word.starts_with(|first: char| first.is_alphanumeric() || first == '(');
+    let mut words = text.split([' ', '\t']).filter(|word| !word.is_empty());
+    words.next().is_some_and(|word| is_operand(word) && !word.contains(')'))
+        && words.next().is_some_and(is_operand)
 }
 
 /// Returns the diagnostic for an `=` at `place` whose left side is not a
@@ -190,8 +214,11 @@ pub fn bad_assignment(source: &Source, place: Span) -> Diagnostic {
     }
     let symbol = source.slice(place);
     let message = format!("the left side of `{symbol}` is not a variable");
-    let help = match defined(source, place) {
+    let help = match defined(source.text(), place.start) {
         _ if is_typed(source, place) => NO_TYPES.to_owned(),
+        _ if UPDATES.contains(&symbol) => {
+            format!("to compute without a variable, write `x {} y`", &symbol[..1])
+        }
         Some(head) => format!("to define a function: `def {head} …`; to compare, write `==`"),
         None => "to compare, write `==`".to_owned(),
     };
@@ -206,9 +233,10 @@ fn is_typed(source: &Source, place: Span) -> bool {
     head.starts_with("var ") && head.contains(':')
 }
 
-/// Returns what the line up to the `=` at `place` defines in other languages: `f(x)`.
-fn defined(source: &Source, place: Span) -> Option<&str> {
-    let head = short(line_up_to(source.text(), place.start).trim())?;
+/// Returns what the line up to an offset defines in other languages: `f(x)`.
+fn defined(text: &str, end: u32) -> Option<&str> {
+    let line = line_up_to(text, end).trim();
+    let head = short(line.strip_prefix("var ").unwrap_or(line).trim_start())?;
     let (name, parameters) = head.strip_suffix(')')?.split_once('(')?;
     let is_name = |text: &str| unicode_ident::is_xid_start(text.chars().next()?).then_some(());
     let is_list =
@@ -269,7 +297,16 @@ fn is_assignment(text: &str) -> bool {
 /// there: `x <- 3`, `x, y = 1, 2`; with whether nothing else of the item means anything.
 pub fn assigned_otherwise(source: &Source, place: Span) -> Option<(String, bool)> {
     let (text, name) = (source.text(), source.slice(place));
-    if !line_up_to(text, place.start).trim().is_empty() {
+    let before = line_up_to(text, place.start);
+    if let Some((head, "")) = before.rsplit_once('=').map(|(head, value)| (head.trim(), value.trim())) {
+        // `var f(x) = x + 1`, `x = x + 1`.
+        let end = place.start - (before.len() - before.rfind('=')?) as u32;
+        return match defined(text, end).filter(|_| head.starts_with("var ")) {
+            Some(head) => Some((format!("to define a function: `def {head} …`"), true)),
+            None => (head == name).then(|| (format!("to declare one: `var {name} = 0`"), false)),
+        };
+    }
+    if !before.trim().is_empty() {
         return None;
     }
     let rest = line_from(text, place.end).trim_start();
@@ -280,6 +317,41 @@ pub fn assigned_otherwise(source: &Source, place: Span) -> Option<(String, bool)
         rest.starts_with(',') && rest.split('=').next()?.split(',').skip(1).all(|each| is_name(each.trim()));
     let help = || "each variable has its own value: `var x = 1, y = 2`".to_owned();
     (is_list && rest.contains('=')).then(|| (help(), false))
+}
+
+/// Returns the advice for the undeclared variable at `place`, if it is a parameter of a
+/// definition that the lines before it, which are indented as this one is, seem to go on with.
+pub fn ended_definition(source: &Source, place: Span) -> Option<String> {
+    /// More lines are not looked at.
+    const MOST: usize = 64;
+    let is_indented = |line: &str| line.starts_with([' ', '\t']);
+    let (text, name) = (source.text(), source.slice(place));
+    let own = line_up_to(text, place.start);
+    if !is_indented(own) {
+        return None;
+    }
+    let before = &text[..place.start as usize - own.len()];
+    let is_code = |line: &&str| !line.trim_start().is_empty() && !line.trim_start().starts_with('#');
+    let mut lines = before.lines().rev().take(MOST).filter(is_code);
+    let last = lines.next()?;
+    let head = if is_indented(last) { lines.find(|line| !is_indented(line))? } else { last };
+    let (function, parameters) = head.strip_prefix("def ")?.split_once('(')?;
+    let is_parameter = parameters.split(')').next()?.split([' ', ',', '(']).any(|word| word == name);
+    let is_short = short(function).is_some() && is_parameter && before.len() < 1 << 20;
+    is_short.then(|| {
+        let end = before.rfind(last).map_or(0, |at| before[..at].lines().count()) + 1;
+        format!("the definition of `{function}` ends on line {end}; `:` at its end goes on")
+    })
+}
+
+/// Returns whether the assignment at `place` ends its line with a `;`, and a line that is
+/// indented follows.
+pub fn ends_too_early(source: &Source, place: Span) -> bool {
+    let line = line_from(source.text(), place.end);
+    let rest = &source.text()[place.end as usize + line.len()..];
+    let next = rest.lines().find(|line| !line.trim().is_empty());
+    let is_ended = line.split('#').next().is_some_and(|code| code.trim_end().ends_with(';'));
+    is_ended && next.is_some_and(|next| next.starts_with([' ', '\t']))
 }
 
 /// Returns whether the undeclared variable at `place` is a word of a comment of another
@@ -385,11 +457,15 @@ fn compound(text: &str, operator: Span) -> Option<ForeignSyntax> {
     };
     if let Some((symbol, help, start)) = OPERATORS.iter().find_map(of_operator) {
         let help = match symbol {
-            "=>" if has_parameters(text, start) => NAMELESS,
-            "<<" if line_up_to(text, start).contains("cout") => PRINT,
-            _ => help,
+            "=>" if has_parameters(text, start) => NAMELESS.to_owned(),
+            "<<" if line_up_to(text, start).contains("cout") => PRINT.to_owned(),
+            ":=" => match defined(text, start) {
+                Some(head) => format!("to define a function: `def {head} …`"),
+                None => help.to_owned(),
+            },
+            _ => help.to_owned(),
         };
-        return Some(no_operator(symbol, start, help.into()));
+        return Some(no_operator(symbol, start, help));
     }
     COMPOUND_ASSIGNMENTS.iter().find_map(|symbol| {
         let start = covering(text, operator, symbol)?;

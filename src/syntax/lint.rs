@@ -131,6 +131,17 @@ fn constant_end(item: &Item, body: &Ast, step: usize, names: &Names) -> Option<D
     Some(found.with_help(format!("to count {direction} to {end}, write `{variable} {sign} {end}`")))
 }
 
+/// Returns whether some `for` in a text may have a condition that does not change: it is worth
+/// looking for [`ErrorCode::ConstantCondition`]. Takes one pass over the text.
+pub fn may_have_constant_condition(text: &str) -> bool {
+    let compares = |condition: &str| condition.contains(['<', '>', '=', '!']);
+    text.match_indices("for ").any(|(at, _)| {
+        let head = text[at..].lines().next().unwrap_or_default();
+        let head = head.split_once(" in").map_or(head, |(head, _)| head);
+        head.contains('=') && head.split(',').nth(1).is_some_and(|condition| !compares(condition))
+    })
+}
+
 /// Returns whether a variable keeps its value while an item runs: a parameter, or a local,
 /// or one of the program if nothing is called that could change it.
 fn is_unchanged(name: Name, item: &Item, body: &Ast, names: &Names) -> bool {

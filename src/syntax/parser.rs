@@ -212,12 +212,18 @@ impl<'t> Parser<'t> {
         if (self.begun..line).any(|token| self.tokens.text(token) == "{") {
             return;
         }
+        let is_definition = self.tokens.terminals()[self.begun] == Terminal::Def;
         let mut has_block = self.position > line;
         if self.position < self.tokens.len() && self.continues_line(self.position) {
             self.position = self.line_end(self.position);
         }
-        while let Some(terminal) = self.tokens.terminals().get(self.position) {
-            let Some(indentation) = self.indentation(self.position) else { return };
+        loop {
+            // What a `;` was to separate in the body of a definition belongs to it, too.
+            let rest = self.tokens.terminals().get(self.position..).unwrap_or_default();
+            let is_separator = |terminal: &&Terminal| is_definition && **terminal == Terminal::Semicolon;
+            let next = self.position + rest.iter().take_while(is_separator).count();
+            let Some(terminal) = self.tokens.terminals().get(next) else { return };
+            let Some(indentation) = self.indentation(next) else { return };
             let is_inside = indentation > margin && !terminal.begins_item();
             let is_end = has_block
                 && indentation == margin
@@ -226,7 +232,7 @@ impl<'t> Parser<'t> {
                 return;
             }
             has_block = true;
-            self.position = self.line_end(self.position);
+            self.position = self.line_end(next);
         }
     }
 
@@ -375,6 +381,7 @@ impl<'t> Parser<'t> {
     fn after_mistake(&mut self, start: usize, failure: SyntaxFailure) -> usize {
         let at = failure.at;
         let stop = self.after_foreign(start).or_else(|| self.after_loop_head(at));
+        let stop = stop.or_else(|| self.after_inner_item(at)).or_else(|| self.after_list(start));
         let stop = stop.or_else(|| self.after_loop(start, failure));
         let stop = stop.or_else(|| self.after_parentheses(at));
         let stop = stop.unwrap_or_else(|| self.recover(start, at));
@@ -388,6 +395,19 @@ impl<'t> Parser<'t> {
         const LONGEST_HEAD: usize = 256;
         let opens = head == [Terminal::For, Terminal::LeftParenthesis];
         opens.then(|| self.closing(at, ("(", ")"), LONGEST_HEAD).ok()).flatten().map(|closing| closing + 1)
+    }
+
+    /// Returns the token after the line of an item inside parentheses: `(do 3)`.
+    fn after_inner_item(&self, at: usize) -> Option<usize> {
+        diagnosis::is_inner_item(self.tokens, at, &self.builder).then(|| self.line_end(at))
+    }
+
+    /// Returns the token after a definition of Lisp: `(defun f (x) x)`.
+    fn after_list(&self, start: usize) -> Option<usize> {
+        /// Longer ones are not looked for.
+        const LONGEST: usize = 4096;
+        diagnosis::list_head(self.tokens, start)?;
+        self.closing(start, ("(", ")"), LONGEST).ok().map(|closing| closing + 1)
     }
 
     /// Returns the token after the line of a loop of another language: `for i = 1 to 10 do …`.
@@ -496,6 +516,7 @@ impl<'t> Parser<'t> {
         const MOST_LEXICAL: usize = 100;
         let mut diagnostics = std::mem::take(&mut self.builder.diagnostics);
         diagnostics.extend(self.tokens.diagnostics(start..self.position).take(MOST_LEXICAL));
+        self.join_brackets(&mut diagnostics);
         let mut at_end = false;
         // A text that is not closed has swallowed what follows.
         let is_swallowed = diagnostics.iter().any(|lexical| lexical.code == ErrorCode::MalformedText);
@@ -524,6 +545,17 @@ impl<'t> Parser<'t> {
         }
         diagnostics.sort_by_key(|diagnostic| diagnostic.labels[0].span.start);
         SyntaxErrors { diagnostics, at_end }
+    }
+
+    /// Removes what is said of the second bracket of `⌊x⌋`.
+    fn join_brackets(&self, diagnostics: &mut Vec<Diagnostic>) {
+        let is_of = |found: &Diagnostic, brackets: [char; 2]| {
+            let text = self.tokens.source().slice(found.labels[0].span);
+            found.code == ErrorCode::UnknownCharacter && text.starts_with(brackets)
+        };
+        if diagnostics.iter().any(|found| is_of(found, ['⌊', '⌈'])) {
+            diagnostics.retain(|found| !is_of(found, ['⌋', '⌉']));
+        }
     }
 
     /// Reports the operator with which a body begins in place of an `=` after it, in `def f(x):

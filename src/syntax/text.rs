@@ -53,9 +53,14 @@ pub fn value(token: &str) -> Result<String, MalformedText> {
 /// Returns how many bytes after a character belong to a text in typographic quotes, if it is
 /// the first of these.
 pub fn typographic(quote: &str, after: &str) -> Option<usize> {
-    let line = after.lines().next().filter(|_| matches!(quote, "“" | "„"))?;
-    let (at, last) = line.char_indices().find(|(_, letter)| matches!(letter, '“' | '”' | '„'))?;
-    (at > 0 && last != '„').then_some(at + last.len_utf8())
+    let (ends, begins) = match quote {
+        "“" | "„" => (['“', '”'], '„'),
+        "‘" | "‚" => (['‘', '’'], '‚'),
+        _ => return None,
+    };
+    let is_quote = |letter: &char| ends.contains(letter) || *letter == begins;
+    let (at, last) = after.lines().next()?.char_indices().find(|(_, letter)| is_quote(letter))?;
+    (at > 0 && last != begins).then_some(at + last.len_utf8())
 }
 
 /// Returns the character that stands behind a `\`.

@@ -306,6 +306,8 @@ impl Tokens {
         match look_alike(first) {
             None if first == '²' => diagnostic.with_help("write `x ^ 2`"),
             None if first == '³' => diagnostic.with_help("write `x ^ 3`"),
+            None if first == '⌊' => diagnostic.with_help("write `floor(x)`"),
+            None if first == '⌈' => diagnostic.with_help("write `ceil(x)`"),
             Some(ascii) => diagnostic.with_help(format!("did you mean `{ascii}`?")),
             None => diagnostic,
         }

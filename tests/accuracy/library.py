@@ -4,6 +4,7 @@ Arguments are taken as the doubles that they are; each group has its domain and 
 which docs/library.md shows and the test suite checks.
 """
 import random
+from math import ldexp
 from mpmath import mp, mpf, mpc, nstr, log, exp, expm1, log1p, sqrt, pi, findroot
 from mpmath import sin, cos, atan, erfc, zeta, cbrt, fabs, ncdf
 
@@ -188,6 +189,18 @@ def roots_table():
         found = sorted((r.real for r in mp.polyroots(list(map(mpf, n)), maxsteps=500, extraprec=500) if fabs(r.imag) < mpf(10) ** -40))
         rows += [(n + [float(k + 1)], r) for k, r in enumerate(found)]
     t.group("cubic(a b c d k)", "from -10 to 10", "1e-14 relative", rows)
+    def size():
+        return ldexp(t.random.choice((-1, 1)) * t.random.uniform(1, 2), t.random.choice((t.random.randint(-1074, 1022), t.random.randint(-60, 60))))
+    sizes = [(1e-200, 1.0, -1e200), (1e-150, 1.0, -1e165), (5e-324, 1e-300, -1.7e308), (1.7e308, 1e300, -5e-324), (1e-320, 3e-320, -7e-320), (1e200, -2e200, 1e200)]
+    while len(sizes) < 46:
+        n = (size(), size(), size())
+        with mp.workdps(700):
+            if mpf(n[1]) ** 2 > 4 * mpf(n[0]) * mpf(n[2]):
+                sizes.append(n)
+    for k in (0, 1):
+        values = [([*n, float(k + 1)], quadratic(k)(*map(mpf, n))) for n in sizes]
+        t.group("quadratic(a b c k)", f"coefficients of all sizes, root {k + 1}", "3 ulp",
+                [row for row in values if mpf(5e-324) <= fabs(row[1]) < mpf(1.7e308)])
 
 
 def optimize_table():

@@ -292,7 +292,8 @@ def groups():
         add(f"{name}(a x)", f"a from 100 to {big:.0f}, to 30 deviations from a", BOUNDS, f,
             near(100, big, 30), [(1000, 1000), (2000, 2200)], count=10)
     add("gamma_density(x shape rate)", "shape from 0.001 to 100, rate 0.3, to 30 deviations", BOUNDS, gamma_density,
-        turned(near(0.001, 100, 30), 1, 0, "=0.3"), [(1e-200, 0.5, 2), (600, 2.5, 1), (3, 2, 1e-5)])
+        turned(near(0.001, 100, 30), 1, 0, "=0.3"),
+        [(1e-200, 0.5, 2), (600, 2.5, 1), (3, 2, 1e-5), (0.010790796876474199, 81.2586021522242, 0.3)], smallest=1e-321)
     add("gamma_density(x shape rate)", "shape from 100 to 1e12, to 30 deviations", BOUNDS, gamma_density,
         turned(near(100, 1e12, 30), 1, 0, "=1"), [(1e15, 1e15, 1), (5000, 1000, 1), (300, 1000, 1)])
     add("gamma_cumulative(x shape rate)", "shape from 0.1 to 1000, rate 0.3, to 50 deviations", BOUNDS,
@@ -303,7 +304,8 @@ def groups():
         lambda r: [prob(r), lg(1, 100)(r), 2.0], [(1e-300, 3, 1), (0.5, 100, 1), (1 - 2**-53, 2, 1)])
     chi = turned(near(0.5, 200, 20), 1, 0)
     add("chi_squared_density(x freedom)", "freedom from 0.5 to 200, to 20 deviations", BOUNDS,
-        lambda x, f: gamma_density(x, f / 2, mpf(0.5)), chi)
+        lambda x, f: gamma_density(x, f / 2, mpf(0.5)), chi,
+        [(0.034414756167686, 187.29794717513332)], smallest=1e-321)
     add("chi_squared_cumulative(x freedom)", "freedom from 0.5 to 200, to 20 deviations", BOUNDS,
         lambda x, f: gamma_part(f / 2, x / 2, 0), chi)
     add("chi_squared_upper(x freedom)", "freedom from 0.5 to 200, to 20 deviations", BOUNDS,

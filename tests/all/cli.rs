@@ -622,3 +622,15 @@ fn no_part_of_an_item_that_is_too_long_runs() {
     assert_eq!((ran.code, ran.out()), (Some(1), "2\n"));
     assert!(ran.said()[0].starts_with("error[E0109] 2:"), "{:?}", ran.said());
 }
+
+#[test]
+fn loops_that_may_not_end_are_warned_of_before_they_run() {
+    let folder = Folder::new("endless");
+    std::fs::write(folder.path().join("a.kal"), "def f(n) for i = 1, n in print(i + n)\ndo f(0)\n").unwrap();
+    std::fs::write(folder.path().join("b.kal"), "def f(n) for i = 1, g(i, n) in print(i)\n").unwrap();
+    let ran = |file: &str| binary::feed(kal().arg(file).current_dir(folder.path()), b"");
+    let warned = ran("a.kal");
+    assert_eq!((warned.code, warned.out()), (Some(0), "1\n"));
+    assert!(warned.err().contains("W0408") && warned.err().contains("to count up to n"), "{}", warned.err());
+    assert_eq!(ran("b.kal").err(), "");
+}

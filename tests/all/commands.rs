@@ -85,10 +85,11 @@ fn whatever_is_built_in_has_help() {
         "    the sum of x and y",
         "precedence 20, groups to the left",
         "for I = START, CONDITION in BODY",
-        "    repeats BODY while CONDITION is not 0; its value is 0",
+        "    repeats BODY while CONDITION is true; its value is 0",
         "    BODY runs before CONDITION is tested, so it runs at least once:",
         "    `for i = 1, i < n in printd(i)` prints 1 to n.",
         "    Each time I grows by 1, or STEP: `for I = START, CONDITION, STEP in BODY`.",
+        "    0 and nan are false, every other number is true.",
         ":quit",
         "    leave; also Ctrl-D; short: :q",
     ];
@@ -208,6 +209,58 @@ fn lists_show_variables_and_states() {
     assert!(lines[8].starts_with("f(x)  compiled (quick), "), "{lines:?}");
     assert_eq!(answers("list-variable", "var a = 1\n:list\n")[1..], ["a = 1", "1 variable"]);
     assert_eq!(answers("list-nothing", ":list\n"), ["nothing is defined"]);
+}
+
+#[test]
+fn lists_show_what_modules_offer_apart() {
+    let lines = answers("list-modules", "import stats\nimport math\nvar z = 2\n:list\n");
+    assert_eq!(lines[3..5], ["import stats", "import math"]);
+    assert_eq!(lines[5..7], ["z = 2", "math.e = 2.718281828459045"]);
+    assert_eq!(lines.last().unwrap(), "1 variable, 5 variables of modules");
+    assert!(!lines.iter().any(|line| line.contains("._")), "{lines:?}");
+}
+
+#[test]
+fn comments_above_declarations_belong_to_variables() {
+    let folder = Folder::new("variable-notes");
+    let input = "## How long it takes,\n## in seconds.\nvar v = 3\n?v\nvar w = 1\n?w\nv = 4\n:save a.kal\n";
+    let ran = session(&folder, input);
+    assert_eq!(ran.err(), "");
+    let said = [
+        "v = 3",
+        "v = 3, a variable",
+        "    How long it takes,",
+        "    in seconds.",
+        "w = 1",
+        "w = 1, a variable",
+    ];
+    assert_eq!(ran.out().lines().take(6).collect::<Vec<_>>(), said);
+    let saved = read(folder.path().join("a.kal"));
+    assert!(saved.contains("## How long it takes,\n## in seconds.\nvar v = 4;\nvar w = 1;\n"), "{saved}");
+    let again = session(&folder, ":load a.kal\n?v\n:drop v\nvar v = 1\n?v\n");
+    assert!(again.out().contains("v = 4, a variable\n    How long"), "{}", again.out());
+    assert_eq!(again.out().lines().last(), Some("v = 1, a variable"));
+}
+
+#[test]
+fn declarations_of_variables_are_undone() {
+    let input = "var a = 1\ndef f() a\nvar b = 2\nvar a = 5\n:undo\n:undo\n:undo\n:undo\n:redo\na\n";
+    let lines = answers("undo-variables", input);
+    let undone = ["b dropped", "f dropped", "a dropped", "nothing to undo", "a restored", "5"];
+    assert_eq!(lines[lines.len() - 6..], undone);
+}
+
+#[test]
+fn what_is_not_known_yet_is_told_where_it_is() {
+    let said = |text: &str| complaints("unknown-yet", text).join("\n");
+    assert_eq!(said("?clamp\n"), "error: `clamp` is not defined: `import math` makes it known");
+    assert_eq!(said("?stats.mean\n"), "error: `stats.mean` is not defined: `import stats` makes it known");
+    assert_eq!(said("?nosuch\n"), "error: `nosuch` is not defined");
+    assert_eq!(said(":plot nosuch 0..1\n"), "error: `nosuch` is not defined");
+    assert!(said(":plot\n").contains("usage: :plot"));
+    let usage = "usage: :save FILE; FILE may be left out once the session has a file, FILE.kses";
+    assert_eq!(said(":save\n"), format!("error: {usage}"));
+    assert!(said("help(sin)\n").contains("at the prompt, `?sin` explains `sin`"));
 }
 
 #[test]

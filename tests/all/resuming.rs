@@ -326,7 +326,7 @@ fn the_prompt_saves_and_goes_on() {
     let ran = prompt(&[], "def f(x) x\n:save mine.kses\n:save\n:autosave on\n:autosave x\n");
     let said = [
         "mine.kses was not written by :save",
-        "usage: :save [FILE]",
+        "usage: :save FILE",
         "name the file first",
         "usage: :autosave",
     ];

@@ -1,6 +1,6 @@
 //! The functions that calls are given: `integral(sin, 0, pi)`.
 
-use super::{GivenFunction, Resolver, SourcePlace};
+use super::{GivenFunction, Resolver, SourcePlace, WantedFunction};
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::module::MemberKind;
@@ -160,6 +160,32 @@ impl Resolver<'_, '_> {
             Some("a call of a function that takes one can be given it: `def twice(f(x) x) f(f(x))`".into());
     }
 
+    /// Reports a function that the definition takes and assigns to.
+    pub(super) fn function_assigned(&mut self, name: Name, span: Span) {
+        let text = self.checker.text(name).to_string();
+        // What is assigned to it is the same mistake.
+        self.mistakes.found_foreign();
+        let message = format!("`{text}` is a function that the definition takes, not a variable");
+        let error = self.error(ErrorCode::BadAssignment, span, message);
+        error.labels[0].message = "cannot be assigned".into();
+        error.help =
+            Some(format!("each call gives its own `{text}`; a number has a variable: `var y = 3 in …`"));
+    }
+
+    /// Reports a function that a call of a function of numbers is given.
+    fn not_taken_by(&mut self, callee: Name, given: &GivenFunction) {
+        let before = self.checker.diagnostics.len();
+        self.not_taken(given);
+        let known = self.checker.environment.function(callee);
+        let head = known.and_then(|known| {
+            let parameter = known.parameters.get(given.position as usize)?;
+            known.head_taking(*parameter, self.checker.environment.names())
+        });
+        if let (Some(head), Some(error)) = (head, self.checker.diagnostics.get_mut(before)) {
+            error.help = Some(format!("to take a function: `def {head} …`"));
+        }
+    }
+
     /// Reports a function that a call is given and does not take.
     pub(super) fn not_taken(&mut self, given: &GivenFunction) {
         if self.taken(given.name).is_some()
@@ -198,7 +224,7 @@ impl Resolver<'_, '_> {
                 self.functions_fit(callee, arguments, given, known, span);
             }
             _ if takes_none || given.is_empty() => {
-                given.iter().for_each(|given| self.not_taken(given));
+                given.iter().for_each(|given| self.not_taken_by(callee, given));
                 return self.call(callee, arguments, span);
             }
             _ => {}
@@ -229,9 +255,14 @@ impl Resolver<'_, '_> {
         if self.checker.diagnostics.len() != before {
             return;
         }
+        let is_taken =
+            |given: &&GivenFunction| functions.iter().any(|taken| taken.position == given.position);
+        let mut misplaced = given.iter().filter(|given| !is_taken(given));
         for function in &functions {
             let Some(given) = given.iter().find(|given| given.position == function.position) else {
-                self.wanted.push((self.mistakes.at, callee, *function));
+                let misplaced = misplaced.next().map(|given| (given.name, given.position));
+                let call = self.mistakes.at;
+                self.wanted.push(WantedFunction { call, callee, function: *function, misplaced });
                 continue;
             };
             if let Some(arity) = given.arity.filter(|arity| *arity != function.arity) {
@@ -242,9 +273,7 @@ impl Resolver<'_, '_> {
                 error.labels[0].message = format!("called with {wanted}");
             }
         }
-        let is_taken =
-            |given: &&GivenFunction| functions.iter().any(|taken| taken.position == given.position);
-        given.iter().filter(|given| !is_taken(given)).for_each(|given| self.not_taken(given));
+        misplaced.for_each(|given| self.not_taken(given));
     }
 
     /// Reports the numbers where calls take functions, unless these are mistakes themselves.
@@ -254,7 +283,7 @@ impl Resolver<'_, '_> {
             return;
         }
         let (arguments, starts) = (body.arguments(), body.starts());
-        for (call, callee, function) in wanted {
+        for WantedFunction { call, callee, function, misplaced } in wanted {
             let Some(&argument) = arguments[call].get(function.position as usize) else { continue };
             let nodes = starts[argument]..argument + 1;
             let inside = self.mistakes.within(&nodes);
@@ -271,10 +300,16 @@ impl Resolver<'_, '_> {
             let message = format!("argument {number} of `{text}` is a function of {arguments}");
             let span = body.spans[nodes].iter().copied().reduce(Span::to);
             let label = self.given_instead(body, argument);
+            let help = match misplaced {
+                Some((given, position)) => {
+                    format!("`{}` is given as argument {}", self.checker.text(given), position + 1)
+                }
+                None => "a function is given by its name, `sin`, an operator as `binary+`".to_owned(),
+            };
             self.mistakes.at = argument;
             let error = self.error(ErrorCode::FunctionWanted, span.unwrap_or_default(), message);
             error.labels[0].message = label.into();
-            error.help = Some("a function is given by its name, `sin`, an operator as `binary+`".into());
+            error.help = Some(help);
         }
     }
 
@@ -288,7 +323,9 @@ impl Resolver<'_, '_> {
             if self.mistake(number).code != ErrorCode::UnknownVariable || self.is_function(body, argument) {
                 continue;
             }
-            if self.is_function_wanted(body, call, position) != Some(true) {
+            if self.is_function_wanted(body, call, position) != Some(true)
+                || foreign::word(self.checker.source, body.spans[argument]).is_some()
+            {
                 continue;
             }
             let help = self.nearest_function(name).map(|near| format!("did you mean `{near}`?"));

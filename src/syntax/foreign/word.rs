@@ -1,7 +1,7 @@
 //! Words of other languages: keywords, operators, constants and functions that are called
 //! something else here.
 
-use super::line::line_up_to;
+use super::line::{line_from, line_up_to};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::source::{Source, Span};
 
@@ -22,7 +22,7 @@ enum WordKind {
     Bare,
 }
 
-const WORDS: [(&str, WordKind, &str); 84] = [
+const WORDS: [(&str, WordKind, &str); 87] = [
     ("mod", WordKind::Infix, "the remainder is written `x % y`, or `mod(x, y)`"),
     ("div", WordKind::Infix, "integer division is written `floor(a / b)`"),
     ("and", WordKind::Infix, "and is written `&&`"),
@@ -46,6 +46,9 @@ const WORDS: [(&str, WordKind, &str); 84] = [
     ("fun", WordKind::Prefix, FUNCTION),
     ("define", WordKind::Prefix, FUNCTION),
     ("lambda", WordKind::Prefix, FUNCTION),
+    ("defun", WordKind::Prefix, FUNCTION),
+    ("defn", WordKind::Prefix, FUNCTION),
+    ("setq", WordKind::Prefix, VARIABLE),
     ("procedure", WordKind::Prefix, FUNCTION),
     ("sub", WordKind::Prefix, FUNCTION),
     ("print", WordKind::Printing, PRINT),
@@ -82,7 +85,7 @@ const WORDS: [(&str, WordKind, &str); 84] = [
     ("raise", WordKind::Bare, NO_EXCEPTIONS),
     ("class", WordKind::Bare, "there are no types, every value is a number"),
     ("struct", WordKind::Bare, "there are no types, every value is a number"),
-    ("help", WordKind::Bare, "at the prompt, `?sin` explains `sin`, and `:help` lists the commands"),
+    ("help", WordKind::Bare, HELP),
     ("clear", WordKind::Bare, "at the prompt, `:reset` forgets everything, and Ctrl-L clears the screen"),
     ("begin", WordKind::Bare, "to group, write `( … )`; `a : b` evaluates both"),
     ("end", WordKind::Bare, "nothing ends a body: it is one expression, such as `(a : b)`"),
@@ -124,7 +127,7 @@ pub const PRINT: &str = "to print, write `print(\"x = \", x)`";
 pub const NO_TYPES: &str = "there are no types, every value is a number: `var x = 3`, `def f(x) x + 1`";
 
 /// Functions that have another name here, or none.
-const FUNCTIONS: [(&str, &str); 37] = [
+const FUNCTIONS: [(&str, &str); 38] = [
     ("int", "did you mean `trunc`?"),
     ("println", PRINT),
     ("printf", PRINT),
@@ -160,11 +163,13 @@ const FUNCTIONS: [(&str, &str); 37] = [
     ("e", "`e` is a number, without parentheses; `exp(x)` is its power"),
     ("inf", "`inf` is a number, without parentheses"),
     ("nan", "`nan` is a number, without parentheses"),
+    ("help", HELP),
     ("exit", ENDS),
     ("quit", ENDS),
 ];
 
 const READ: &str = "to read a number, write `read()`";
+const HELP: &str = "at the prompt, `?sin` explains `sin`, and `:help` lists the commands";
 const ENDS: &str = "a program ends where its source ends";
 
 fn known(word: &str) -> Option<(WordKind, &'static str)> {
@@ -193,6 +198,10 @@ pub fn word(source: &Source, place: Span) -> Option<(String, String)> {
         (WordKind::Infix, Some(left)) if help != ELSE_IF => {
             format!("an operator is missing between `{left}` and `{word}`")
         }
+        (WordKind::Printing, _) if is_argument(source, place) => {
+            let help = format!("what prints can be given by a name: `def show(x) {word}(x)`");
+            return Some((format!("`{word}` is no function, and cannot be given as one"), help));
+        }
         (WordKind::Printing, None) => format!("`{word}` is called with what it prints"),
         (WordKind::Constant, None | Some(_)) => format!("unknown variable `{word}`"),
         (WordKind::Infix | WordKind::Prefix | WordKind::Printing | WordKind::Type | WordKind::Bare, _) => {
@@ -200,6 +209,18 @@ pub fn word(source: &Source, place: Span) -> Option<(String, String)> {
         }
     };
     Some((message, help.to_owned()))
+}
+
+/// Returns whether the word at `place` is an argument of a call.
+fn is_argument(source: &Source, place: Span) -> bool {
+    let before = line_up_to(source.text(), place.start).trim_end();
+    let after = line_from(source.text(), place.end).trim_start();
+    before.ends_with(['(', ',']) && after.starts_with([',', ')'])
+}
+
+/// Returns whether a word begins a list of Lisp that defines something.
+pub fn begins_list(word: &str) -> bool {
+    matches!(word, "defun" | "defn" | "define" | "lambda" | "fn" | "setq" | "let")
 }
 
 /// Returns the diagnostic for the word at `place` that the grammar refused after an operand,
@@ -229,12 +250,17 @@ pub fn function(name: &str) -> Option<&'static str> {
 /// Returns the advice for a text at `place` that is an argument of a function, such as
 /// `printf`, which prints elsewhere, or prints numbers.
 pub fn printed_otherwise(source: &Source, place: Span) -> Option<&'static str> {
-    let before = line_up_to(source.text(), place.start);
-    let callee = before[..before.rfind('(')?].trim_end();
-    let callee = &callee[callee.trim_end_matches(unicode_ident::is_xid_continue).len()..];
+    let callee = called_with(source, place)?;
     let prints = matches!(callee, "printd" | "putchard") || function(callee) == Some(PRINT);
     let reads = function(callee) == Some(READ);
     if prints { Some(PRINT) } else { reads.then_some(READ) }
+}
+
+/// Returns the word before the last `(` of the line up to `place`.
+pub fn called_with(source: &Source, place: Span) -> Option<&str> {
+    let before = line_up_to(source.text(), place.start);
+    let callee = before[..before.rfind('(')?].trim_end();
+    Some(&callee[callee.trim_end_matches(unicode_ident::is_xid_continue).len()..])
 }
 
 /// Returns whether a word is part of a construct of other languages, in which the names around

@@ -40,6 +40,12 @@ impl SyntaxFailure {
                     .with_help("name parts of it with `var … in`, or move them into functions");
             }
         }
+        if is_inner_item(tokens, self.at, builder) {
+            return inner_item(tokens, self.at, self.message(tokens, start));
+        }
+        if let Some(found) = list_head(tokens, start) {
+            return found;
+        }
         if tokens.terminals().get(self.at) == Some(&Terminal::Text) {
             let is_behind_argument = self.expected.contains(Expected::terminal(Terminal::Comma));
             return misplaced_text(tokens, self.at, is_behind_argument);
@@ -182,6 +188,12 @@ impl SyntaxFailure {
         {
             return Some("write `x -= 1`".into());
         }
+        if before(1) == Some(Terminal::Operator)
+            && matches!(here, Some(Terminal::Comma | Terminal::RightParenthesis))
+            && matches!(before(2), Some(Terminal::Comma | Terminal::LeftParenthesis))
+        {
+            return Some(foreign::given_operator(tokens.text(self.at - 1)));
+        }
         if here == Some(Terminal::Comma) && expects(Terminal::RightParenthesis) {
             return Some(foreign::advice_on_list(tokens.source(), tokens.span(self.at)).into());
         }
@@ -300,6 +312,46 @@ impl SyntaxFailure {
     }
 }
 
+/// Returns whether an item begins at a token, where parentheses are open on its line, but for
+/// those of a head.
+pub(super) fn is_inner_item(tokens: &Tokens, token: usize, builder: &Builder) -> bool {
+    let terminals = tokens.terminals();
+    let (Some(before), Some(&open)) = (token.checked_sub(1), builder.open_parentheses.first()) else {
+        return false;
+    };
+    let defines = |at: usize| matches!(terminals[at], Terminal::Def | Terminal::Extern);
+    let is_head = (open as usize).checked_sub(2).is_some_and(defines);
+    let between = tokens.span(before).end as usize..tokens.span(token).start as usize;
+    terminals.get(token).is_some_and(|terminal| terminal.begins_item())
+        && matches!(terminals[before], Terminal::LeftParenthesis | Terminal::Comma)
+        && !is_head
+        && !tokens.source().text()[between].contains('\n')
+}
+
+/// Returns the diagnostic for such an item.
+fn inner_item(tokens: &Tokens, token: usize, message: String) -> Diagnostic {
+    let help = match tokens.terminals()[token] {
+        Terminal::Do => "leave it out: `do` begins an item, and there are expressions in parentheses",
+        Terminal::Def => "define the function before, as an item of its own, and write its name here",
+        _ => "it is an item of its own: write it before this one",
+    };
+    Diagnostic::error(ErrorCode::UnexpectedToken, tokens.source(), tokens.span(token), message)
+        .with_note("begins an item")
+        .with_help(help)
+}
+
+/// Returns the diagnostic for an item that is a definition of Lisp: `(defun f (x) x)`.
+pub(super) fn list_head(tokens: &Tokens, start: usize) -> Option<Diagnostic> {
+    let head = tokens.terminals().get(start..start + 3)?;
+    let is_list = matches!(
+        head,
+        [Terminal::LeftParenthesis, Terminal::Identifier, Terminal::Identifier | Terminal::LeftParenthesis]
+    );
+    let is_apart = tokens.span(start + 1).end < tokens.span(start + 2).start;
+    let word = is_list && is_apart && foreign::begins_list(tokens.text(start + 1));
+    word.then(|| foreign::misplaced(tokens.source(), None, Some(tokens.span(start + 1)))).flatten()
+}
+
 /// Returns the diagnostic for a text that is no argument, though it may follow one.
 fn misplaced_text(tokens: &Tokens, token: usize, is_behind_argument: bool) -> Diagnostic {
     let message = "a text stands only among the arguments of `print` and `write`";
@@ -309,6 +361,11 @@ fn misplaced_text(tokens: &Tokens, token: usize, is_behind_argument: bool) -> Di
     let help = match is_behind_argument {
         true if is_prefixed(tokens, token) => foreign::PRINT.into(),
         true => "a comma separates it from the argument before it".into(),
+        false
+            if token.checked_sub(1).is_some_and(|before| tokens.terminals()[before] == Terminal::Import) =>
+        {
+            format!("a module is a name, without quotes: `import {}`", text.trim_matches('"'))
+        }
         false if text.len() <= 40 => format!("write `print({text})`"),
         false => "write `print(\"…\")`".into(),
     };
