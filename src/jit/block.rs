@@ -65,12 +65,17 @@ impl CodeBlock {
     ) -> Option<Arc<Self>> {
         let own = jit.store.linked(assumed);
         let mut packs: Vec<_> = own.iter().filter_map(|pack| pack.links(assumed)).collect();
+        let full =
+            layer.text().identity().map(|text| jit.assumed_of_full(text)).filter(|full| full != assumed);
+        let of_images = full.map_or_else(Vec::new, |full| jit.store.linked(&full));
+        packs.extend(of_images.iter().filter_map(|pack| pack.links(&full?)));
+        let own = packs.len();
         // Of an earlier text, what is planned as it was has the same code.
         let stored = layer.text().stored_identity().filter(|_| layer.text().is_edited());
         let before = stored.map(|stored| jit.assumed_of(stored));
         let earlier = before.map_or_else(Vec::new, |before| jit.store.linked(&before));
         packs.extend(earlier.iter().filter_map(|pack| pack.links(&before?)));
-        let (linked, size) = linked(&packs, own.len(), layer);
+        let (linked, size) = linked(&packs, own, layer);
         let first = layer.function_at(linked.first()?.position as usize)?;
         u32::try_from(size).ok()?;
         let charge = budget.charge_code_ahead(size as u64)?;

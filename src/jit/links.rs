@@ -63,11 +63,21 @@ impl Jit {
 
     /// Returns the same of the text of that identity.
     pub(super) fn assumed_of(&self, text: Fingerprint) -> Fingerprint {
+        self.assumed_with(text, self.options.tier_up)
+    }
+
+    /// Returns the same where all code is optimised at once, as in images: that does not depend
+    /// on when baseline code is hot.
+    pub(super) fn assumed_of_full(&self, text: Fingerprint) -> Fingerprint {
+        self.assumed_with(text, TierUp::Never)
+    }
+
+    fn assumed_with(&self, text: Fingerprint, tier_up: TierUp) -> Fingerprint {
         let mut writer = Writer::default();
         writer.bytes(text.as_bytes());
         writer.byte(self.options.code.level as u8);
         writer.byte(self.options.code.counts_fuel.into());
-        writer.long(match self.options.tier_up {
+        writer.long(match tier_up {
             TierUp::Never => 0,
             TierUp::After(calls) => u64::from(calls) + 1,
         });

@@ -54,11 +54,12 @@ fn run(context: &mut Context, source: &Source) {
 fn use_library(config: Config) -> (Engine, u64, u64) {
     let engine = Engine::with_config(config).expect("it starts");
     let mut context = engine.context().expect("it starts");
-    run(&mut context, &library());
-    if engine.mode() == Mode::Eager {
-        // A call does not wait for what is queued behind others.
-        context.prepare_all().expect("it can be compiled");
-    }
+    // What a worker inlines into eager code is what is defined by then: less of a module.
+    let library = match engine.mode() {
+        Mode::Eager => Source::new("library", LIBRARY.trim_start_matches("import stats\n")),
+        _ => library(),
+    };
+    run(&mut context, &library);
     assert_eq!(context.call("cube", &[3.0]).ok(), Some(27.0));
     assert_eq!(context.call("fib", &[15.0]).ok(), Some(610.0));
     assert_eq!(context.variable("calls").ok(), Some(1.0), "values are not stored");
@@ -155,10 +156,9 @@ fn when_it_is_written_again_is_chosen() {
     };
     assert_eq!(written(UpdatePolicy::Always), [true, true, true]);
     assert_eq!(written(UpdatePolicy::Never), [false, false, false]);
-    assert_eq!(written(UpdatePolicy::NewSource)[0], false);
-    assert_eq!(written(UpdatePolicy::NewSource)[2], true);
+    assert!(matches!(written(UpdatePolicy::NewSource), [false, _, true]));
     assert_eq!(written(UpdatePolicy::NewRoot)[..2], [false, false]);
-    assert_eq!(written(UpdatePolicy::NewCode)[0], false);
+    assert!(!written(UpdatePolicy::NewCode)[0]);
 }
 
 #[test]
