@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 impl Engine {
     /// Writes all texts that have been read, and their code, to a file that
-    /// [`Config::engine_cache`] loads: as the compile policy of the engine's own cache says.
+    /// [`Config::engine_cache`](crate::Config::engine_cache) loads: as the compile policy of the engine's own cache says.
     /// Values of variables, and what belongs to the host, are not in it.
     ///
     /// It can take as long as compiling all of it. The file is signed with the user's secret,
