@@ -411,6 +411,7 @@ impl HostFunctions {
         for function in self.functions.values_mut().filter(|function| !function.is_pure) {
             function.callable = Callable::Closure(refuse.clone());
         }
+        self.random = None;
     }
 
     /// Sets how closures are called.
