@@ -3,7 +3,7 @@
 use crate::cache::{CacheOptions, EngineCache};
 use crate::error::Error;
 use crate::host::{Call, Callable, Closure, ForeignFunction, HostError, HostFunctions, Output};
-use crate::image::Image;
+use crate::image::{Image, ImageInfo};
 use crate::limits::Limits;
 use crate::name::Names;
 use crate::output::LineOutput;
@@ -210,23 +210,30 @@ impl Config {
         self
     }
 
-    /// Makes programs be compiled for that processor, to become an image, and not be run.
+    /// Makes programs be compiled for that processor, optimised, to become an image, and not be
+    /// run.
     pub(crate) fn for_image(mut self, processor: Processor) -> Self {
         (self.is_for_image, self.processor) = (true, processor);
+        (self.mode, self.tier_up, self.keeps_texts) = (Mode::Lazy, TierUp::Never, false);
         (self.engine_cache, self.compile_observer) = (None, None);
         self
+    }
+
+    /// Returns what an image says of itself that is made with this configuration.
+    pub(crate) fn image_info(&self, is_program: bool) -> ImageInfo {
+        ImageInfo {
+            kal: env!("CARGO_PKG_VERSION").to_owned(),
+            level: self.level as u8,
+            counts_fuel: self.limits.fuel.is_some(),
+            max_nesting: self.limits.max_nesting,
+            is_program,
+        }
     }
 
     /// Makes programs be run as preludes, which are refused if they have effects outside of
     /// their context.
     pub(crate) fn for_prelude(mut self) -> Self {
         self.is_for_prelude = true;
-        self
-    }
-
-    /// Sets what contexts begin with.
-    pub(crate) fn prelude(mut self, prelude: Prelude) -> Self {
-        self.prelude = Some(Arc::new(prelude));
         self
     }
 

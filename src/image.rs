@@ -13,7 +13,7 @@
 //! alone; its packs are read where they are.
 
 use crate::bytes::{Damage, Reader, SharedBytes, Writer, checksum};
-use crate::cache::ImageText;
+use crate::cache::{BuiltText, ImageText};
 use crate::fingerprint::Fingerprint;
 use crate::prelude::{Prelude, Snapshot};
 use crate::processor::FeatureSet;
@@ -77,6 +77,12 @@ pub(crate) struct ImageSource {
     pub(crate) source: Source,
     /// The module that it was read as.
     pub(crate) module: Option<Box<str>>,
+}
+
+impl From<&BuiltText> for ImageSource {
+    fn from(built: &BuiltText) -> Self {
+        Self { source: built.source.clone(), module: built.module.clone() }
+    }
 }
 
 /// The code for the processors that have some features.

@@ -1,16 +1,15 @@
 //! Making images: a program and its modules are checked, and compiled without being run.
 
-use crate::cache::BuiltText;
 use crate::codegen::HAS_COMPILER;
 use crate::config::{Config, Mode};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::image::{ImageInfo, ImageSource, target_of, write};
+use crate::image::{ImageSource, target_of, write};
 use crate::prelude::Prelude;
 use crate::processor::{FeatureSet, Processor};
 use crate::source::Source;
-use crate::tier::TierUp;
+use std::sync::Arc;
 
 /// Makes an image of programs and the modules that they import. Nothing of them is run:
 /// what they would call is compiled, for each kind of processor.
@@ -139,16 +138,16 @@ impl ImageBuilder {
         }
         let every = [Processor::Portable(FeatureSet::default())];
         let processors = if self.processors.is_empty() { &every[..] } else { &self.processors };
-        let prelude = self.prelude.as_ref().map(|source| self.run_prelude(source)).transpose()?;
+        let prelude =
+            self.prelude.as_ref().map(|source| self.run_prelude(source).map(Arc::new)).transpose()?;
         let (mut texts, mut versions, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
         for processor in processors {
             let Processor::Portable(features) = *processor else { continue };
-            let config = self.config.clone().mode(Mode::Lazy).tier_up(TierUp::Never).keep_texts(false);
-            let config = match &prelude {
-                Some(prelude) => config.prelude(prelude.clone()),
-                None => config,
-            };
-            let engine = Engine::with_config(config.for_image(*processor))?;
+            let mut config = self.config.clone().for_image(*processor);
+            if prelude.is_some() {
+                config.prelude.clone_from(&prelude);
+            }
+            let engine = Engine::with_config(config)?;
             if prelude.is_some() {
                 engine.context()?.prepare_all()?;
             }
@@ -159,19 +158,11 @@ impl ImageBuilder {
                 packed.rotate_left(1);
             }
             let functions = packed.iter().map(|text| text.functions).sum();
-            let text =
-                |text: &BuiltText| ImageSource { source: text.source.clone(), module: text.module.clone() };
-            texts = packed.iter().map(text).collect();
+            texts = packed.iter().map(ImageSource::from).collect();
             let packs: Vec<_> = packed.into_iter().map(|text| text.pack).collect();
             versions.push((features, functions, packs));
         }
-        let info = ImageInfo {
-            kal: env!("CARGO_PKG_VERSION").to_owned(),
-            level: self.config.level as u8,
-            counts_fuel: self.config.limits.fuel.is_some(),
-            max_nesting: self.config.limits.max_nesting,
-            is_program: self.is_program,
-        };
+        let info = self.config.image_info(self.is_program);
         let bytes = write(&info, &texts, prelude.as_ref().map(|prelude| &prelude.snapshot), &versions);
         let version = |(features, functions, packs): &(FeatureSet, usize, Vec<Vec<u8>>)| BuiltVersion {
             features: *features,
@@ -213,7 +204,9 @@ fn prepare(engine: &Engine, sources: &[Source], wanted: Wanted<'_>) -> Result<Ve
     Ok(unknown.unwrap_or_default())
 }
 
-fn prepare_named(context: &mut Context, names: &[String]) -> Result<Vec<String>, Error> {
+/// Compiles the functions of these names, with what they call. Returns the names that are not
+/// defined.
+pub(crate) fn prepare_named(context: &mut Context, names: &[String]) -> Result<Vec<String>, Error> {
     let (known, unknown): (Vec<_>, Vec<_>) =
         names.iter().cloned().partition(|name| context.state(name).is_some());
     known.iter().try_for_each(|name| context.prepare_with_callees(name))?;

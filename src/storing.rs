@@ -1,14 +1,13 @@
 //! Storing engines: their texts and their code, in one file, for later ones.
 
 use crate::cache::{BuiltText, Cache, CacheEvent, CompilePolicy, EngineCache, StoredEngine, UpdatePolicy};
-use crate::config::Mode;
 use crate::context::Context;
 use crate::engine::{Engine, EngineInner};
 use crate::error::Error;
-use crate::image::{self, ImageInfo, ImageSource, target_of};
+use crate::image::{self, ImageSource, target_of};
+use crate::image_builder::prepare_named;
 use crate::processor::{FeatureSet, Processor};
 use crate::source::Source;
-use crate::tier::TierUp;
 use crate::world::StoredText;
 use std::path::Path;
 use std::sync::Arc;
@@ -110,17 +109,9 @@ impl EngineInner {
         if matches!(policy, CompilePolicy::Aot | CompilePolicy::Executed) {
             self.compile_ahead(cache, policy, &mut texts).map_err(|error| error.to_string())?;
         }
-        let info = ImageInfo {
-            kal: env!("CARGO_PKG_VERSION").to_owned(),
-            level: self.config().level as u8,
-            counts_fuel: self.config().limits.fuel.is_some(),
-            max_nesting: self.config().limits.max_nesting,
-            is_program: false,
-        };
+        let info = self.config().image_info(false);
         let functions = texts.iter().map(|text| text.functions).sum();
-        let source =
-            |text: &BuiltText| ImageSource { source: text.source.clone(), module: text.module.clone() };
-        let sources: Vec<_> = texts.iter().map(source).collect();
+        let sources: Vec<_> = texts.iter().map(ImageSource::from).collect();
         let packs = texts.into_iter().map(|text| text.pack).collect();
         let count = sources.len();
         Ok((image::write(&info, &sources, None, &[(features, functions, packs)]), count, functions))
@@ -134,9 +125,8 @@ impl EngineInner {
         policy: CompilePolicy,
         texts: &mut Vec<BuiltText>,
     ) -> Result<(), Error> {
-        let config = self.config().clone().mode(Mode::Lazy).tier_up(TierUp::Never).keep_texts(false);
-        let ahead = Engine::with_config(config.for_image(Processor::Native))?;
-        let called = cache.store().called();
+        let ahead = Engine::with_config(self.config().clone().for_image(Processor::Native))?;
+        let called: Vec<String> = cache.store().called().into_iter().collect();
         for source in cache.opened_programs() {
             let mut context = Context::new(&ahead)?;
             // One that goes on from another text cannot be read alone: it keeps its code.
@@ -144,10 +134,7 @@ impl EngineInner {
                 continue;
             }
             match policy {
-                CompilePolicy::Executed => {
-                    let known: Vec<_> = called.iter().filter(|name| context.state(name).is_some()).collect();
-                    known.into_iter().try_for_each(|name| context.prepare_with_callees(name))?;
-                }
+                CompilePolicy::Executed => _ = prepare_named(&mut context, &called)?,
                 _ => context.prepare_all()?,
             }
         }

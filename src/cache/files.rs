@@ -95,7 +95,7 @@ pub(super) struct CachedSource {
     /// Which texts of the program need which earlier ones.
     needs: Vec<(String, String)>,
     /// Its items, if they have been asked for and not written.
-    pub(super) unwritten: Option<Vec<u8>>,
+    pub(super) unwritten: Option<Arc<Vec<u8>>>,
 }
 
 /// The last text of a program that was checked, before it was edited.
@@ -410,7 +410,8 @@ impl Cache {
         let mut sources = self.sources(std::mem::take);
         for source in sources.iter_mut().filter(|source| source.folder.is_some()) {
             let kept = self.store.take(source.source.name()).unwrap_or_default();
-            let new = source.unwritten.take().or_else(|| text(&source.source, source.module.as_deref()));
+            let kept_text = source.unwritten.take().map(Arc::unwrap_or_clone);
+            let new = kept_text.or_else(|| text(&source.source, source.module.as_deref()));
             let mut text = new.unwrap_or_default();
             // A text may be read several times.
             if source

@@ -7,7 +7,7 @@ use crate::source::Source;
 use std::ops::Range;
 
 /// The key of all packs in images, which is no secret: who loads an image vouches for it.
-pub(crate) const KEY: SecretKey = *b"packs in images are not signed..";
+pub(super) const KEY: SecretKey = *b"packs in images are not signed..";
 
 /// A text whose pack is a part of an image.
 #[derive(Clone)]

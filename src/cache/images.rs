@@ -69,10 +69,11 @@ impl Cache {
 
     /// Returns the items of a text as bytes; none if it was refused.
     fn items_of(&self, source: &mut CachedSource, text: CheckedTexts<'_>) -> Arc<Vec<u8>> {
-        let new = source.unwritten.take().or_else(|| text(&source.source, source.module.as_deref()));
-        source.unwritten.clone_from(&new);
-        let known = || source.checked_text().and_then(|text| text.all());
-        Arc::new(new.or_else(known).unwrap_or_default())
+        if source.unwritten.is_none() {
+            source.unwritten = text(&source.source, source.module.as_deref()).map(Arc::new);
+        }
+        let known = || source.checked_text().and_then(|text| text.all()).map(Arc::new);
+        source.unwritten.clone().or_else(known).unwrap_or_default()
     }
 
     /// Returns the programs among the texts that have been opened.

@@ -64,11 +64,7 @@ impl Context {
         // Other threads may save contexts of the same engine.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let script = Source::new(format!("<session {number}>"), self.script(&[]));
-        let value = |name: String| {
-            let bits = self.variable(&name).ok()?.to_bits();
-            Some((name, bits))
-        };
-        let variables = self.variable_names().into_iter().filter_map(value).collect();
+        let variables = self.variable_bits();
         // Reading it again is what shows that it can be resumed.
         let mut copy = Self::new(&self.engine)?;
         self.engine.begin_session(&script);

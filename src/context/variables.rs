@@ -118,6 +118,15 @@ impl Context {
         texts.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
+    /// Returns the variables with the bits of their values, in alphabetical order.
+    pub(super) fn variable_bits(&self) -> Vec<(String, u64)> {
+        let value = |name: String| {
+            let bits = self.variable(&name).ok()?.to_bits();
+            Some((name, bits))
+        };
+        self.variable_names().into_iter().filter_map(value).collect()
+    }
+
     pub(super) fn declared(&self, text: &str) -> Result<Name, Error> {
         let name = self.engine.names().get(text);
         let own = name.filter(|name| self.world.has_variable(*name));
