@@ -391,16 +391,15 @@ impl Backend {
         }
     }
 
-    /// Queues a function to be compiled in one batch with others: at the latest
-    /// after the next [`submit`](Self::submit).
-    pub(crate) fn prepare_soon(&self, name: Name) -> Result<(), Failure> {
+    /// Queues a function to be compiled from the next [`submit`](Self::submit) on.
+    pub(crate) fn prepare_soon(&self, name: Name) {
         match self {
             Self::Jit(jit) => jit.prepare_soon(name),
             Self::Tiered(tiered) => tiered.prepare_soon(name),
         }
     }
 
-    /// Submits the queued functions to a worker.
+    /// Submits the queued functions to the workers.
     pub(crate) fn submit(&self) -> Result<(), Failure> {
         match self {
             Self::Jit(jit) => jit.submit(),

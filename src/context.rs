@@ -500,7 +500,7 @@ impl Context {
         let redefined = changed.before.is_some();
         self.redefined += u64::from(redefined);
         if self.engine.mode() == Mode::Eager {
-            self.backend.prepare_soon(name).map_err(|failure| self.failed(&failure))?;
+            self.backend.prepare_soon(name);
         }
         let mut warnings = self.warnings(&changed.stale, function);
         warnings.extend(sema::uncalled(function, fixity, self.engine.names()));

@@ -152,14 +152,15 @@ impl TieredBackend {
 
     /// Queues a function to be compiled, if this context runs compiled code by
     /// default.
-    pub(super) fn prepare_soon(&self, name: Name) -> Result<(), Failure> {
-        match self.jit.compiled_first() {
-            Some(context) if !self.stays(name) => self.in_background(context.prepare_soon(name)),
-            Some(_) | None => Ok(()),
+    pub(super) fn prepare_soon(&self, name: Name) {
+        if let Some(context) = self.jit.compiled_first()
+            && !self.stays(name)
+        {
+            context.prepare_soon(name);
         }
     }
 
-    /// Submits the queued functions to a worker.
+    /// Submits the queued functions to the workers.
     pub(super) fn submit(&self) -> Result<(), Failure> {
         self.jit.compiled_first().map_or(Ok(()), |context| self.in_background(context.submit()))
     }

@@ -146,7 +146,7 @@ impl Context {
         self.follow_aliases(name);
         self.follow_pattern(name, changed.before.as_ref(), Some(function));
         if self.engine.mode() == Mode::Eager {
-            self.backend.prepare_soon(name).map_err(|failure| self.failed(&failure))?;
+            self.backend.prepare_soon(name);
         }
         Ok(())
     }

@@ -131,8 +131,7 @@ impl Context {
         if self.engine.mode() == Mode::Eager {
             let is_pending = |name| self.backend.state(name) == Some(State::Pending);
             for function in opening.world.functions().filter(|function| is_pending(function.name)) {
-                // What cannot be compiled ahead is compiled when it is called.
-                let _ = self.backend.prepare_soon(function.name);
+                self.backend.prepare_soon(function.name);
             }
         }
         self.redefined += opening.redefined;

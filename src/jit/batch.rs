@@ -134,8 +134,12 @@ fn planned(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>, claim: 
     BatchItem { definition: definition.clone(), claim, plan }
 }
 
-/// Plans the first code of a definition.
-fn plan(jit: &Jit, bindings: &Bindings, definition: &Definition) -> CompilePlan {
+/// Plans the first code of a definition, or returns the plan with which it was requested.
+pub(super) fn plan(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>) -> CompilePlan {
+    let requested = bindings.queued().plan(definition);
+    if let Some(plan) = requested.filter(|plan| bindings.holds(jit, &plan.assumptions)) {
+        return plan;
+    }
     let plan = bindings.plan(jit, definition.function(), None);
     let loads_numbers = plan.tier == Tier::Quick && definition.loads_numbers();
     CompilePlan { loads_numbers, ..plan }

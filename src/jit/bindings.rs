@@ -721,9 +721,9 @@ impl Bindings {
         })
     }
 
-    /// Returns whether code may run here.
-    pub(super) fn holds(&self, jit: &Jit, code: &CompiledCode) -> bool {
-        self.table(|table| table.holds(jit, code.assumptions()))
+    /// Returns whether code with these assumptions may run here.
+    pub(super) fn holds(&self, jit: &Jit, assumptions: &Assumptions) -> bool {
+        self.table(|table| table.holds(jit, assumptions))
     }
 
     /// Plans the code of a function at a `tier`; at the tier of its first code

@@ -240,26 +240,22 @@ impl JitContext {
     /// If no worker can be started.
     pub fn prepare(&self, name: Name) -> Result<(), Failure> {
         let Some((_, definition)) = self.bindings.get(name) else { return Ok(()) };
-        make_later(&self.jit, &self.bindings, claim_pending(&self.jit, &self.bindings, vec![definition]))
+        make_later(&self.jit, &self.bindings, &claim_pending(&self.jit, &self.bindings, vec![definition]))
     }
 
-    /// Queues a function to be compiled ahead of its first call, in one batch
-    /// with others: at the latest after the next [`submit`](Self::submit).
-    ///
-    /// # Errors
-    /// If no worker can be started.
-    pub fn prepare_soon(&self, name: Name) -> Result<(), Failure> {
-        let Some((_, definition)) = self.bindings.get(name) else { return Ok(()) };
-        self.queued.borrow_mut().push(definition);
-        if self.queued.borrow().len() >= batch::SIZE { self.submit() } else { Ok(()) }
+    /// Queues a function to be compiled ahead of its first call, from the next
+    /// [`submit`](Self::submit) on: what is defined until then is inlined into it.
+    pub fn prepare_soon(&self, name: Name) {
+        let definition = self.bindings.get(name).map(|(_, definition)| definition);
+        self.queued.borrow_mut().extend(definition);
     }
 
-    /// Submits the queued functions to a worker.
+    /// Submits the queued functions to the workers.
     ///
     /// # Errors
     /// If no worker can be started.
     pub fn submit(&self) -> Result<(), Failure> {
-        make_later(&self.jit, &self.bindings, claim_pending(&self.jit, &self.bindings, self.queued.take()))
+        make_later(&self.jit, &self.bindings, &claim_pending(&self.jit, &self.bindings, self.queued.take()))
     }
 
     /// Compiles all pending definitions, on all workers, and waits for them.
@@ -346,7 +342,7 @@ impl JitContext {
     ) -> Result<(Arc<CheckedFunction>, Arc<CompiledCode>), Failure> {
         let shape = self.jit.shapes.find(expression);
         let ready = shape.and_then(|shape| shape.present().map(|code| (shape, code)));
-        if let Some((shape, code)) = ready.filter(|(_, code)| self.bindings.holds(&self.jit, code)) {
+        if let Some((shape, code)) = ready.filter(|(_, code)| self.bindings.holds(&self.jit, code.assumptions())) {
             return Ok((shape.function().clone(), code));
         }
         let shape = shapes::generalised(expression, &self.jit.names).map(Arc::new);

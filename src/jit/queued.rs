@@ -4,18 +4,27 @@
 //! request stands for is under way as long as that exists in this process.
 
 use super::definition::Definition;
+use super::tier::CompilePlan;
 use super::worker::locked;
 use crate::process::Generation;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Counts the requests of a context for each definition, by its address.
+/// The requests of a context for each definition, by its address.
 pub(super) struct Queued(Mutex<RequestTable>);
 
 struct RequestTable {
     /// The process that they belong to.
     generation: Generation,
-    requests: FxHashMap<usize, u32>,
+    requests: FxHashMap<usize, Requested>,
+}
+
+#[derive(Default)]
+struct Requested {
+    /// The number of requests.
+    count: u32,
+    /// How its first code is to be made, if that was said with a request.
+    plan: Option<CompilePlan>,
 }
 
 impl Queued {
@@ -33,9 +42,21 @@ impl Queued {
     pub(super) fn add(&self, definitions: &[Arc<Definition>]) -> Generation {
         let mut table = self.table();
         for definition in definitions {
-            *table.requests.entry(address(definition)).or_insert(0) += 1;
+            table.requests.entry(address(definition)).or_default().count += 1;
         }
         table.generation
+    }
+
+    /// Keeps how a definition is to be compiled while there is a request for it.
+    pub(super) fn keep_plan(&self, definition: &Arc<Definition>, plan: CompilePlan) {
+        if let Some(requested) = self.table().requests.get_mut(&address(definition)) {
+            requested.plan = Some(plan);
+        }
+    }
+
+    /// Returns how a definition is to be compiled, if a request has said so.
+    pub(super) fn plan(&self, definition: &Arc<Definition>) -> Option<CompilePlan> {
+        self.table().requests.get(&address(definition))?.plan.clone()
     }
 
     /// Ends a request of this process.
@@ -44,7 +65,7 @@ impl Queued {
         for definition in definitions {
             let address = address(definition);
             match table.requests.get_mut(&address) {
-                Some(count) if *count > 1 => *count -= 1,
+                Some(requested) if requested.count > 1 => requested.count -= 1,
                 Some(_) | None => _ = table.requests.remove(&address),
             }
         }

@@ -65,17 +65,21 @@ pub(super) fn claim_pending(
     definitions
 }
 
-/// Compiles definitions in the background.
+/// Compiles definitions in the background, as names mean them now, whenever a worker comes
+/// to it: so the same program gets the same code in every run.
 pub(super) fn make_later(
     jit: &Arc<Jit>,
     bindings: &Arc<Bindings>,
-    definitions: Vec<Arc<Definition>>,
+    definitions: &[Arc<Definition>],
 ) -> Result<(), Failure> {
-    if definitions.is_empty() {
-        return Ok(());
+    for batch in definitions.chunks(batch::SIZE) {
+        let (jit_of_worker, request) = (jit.clone(), Request::new(bindings, batch.to_vec()));
+        for definition in batch {
+            bindings.queued().keep_plan(definition, batch::plan(jit, bindings, definition));
+        }
+        jit.later(move || _ = batch::make(&jit_of_worker, request.bindings(), request.definitions()))?;
     }
-    let (jit_of_worker, request) = (jit.clone(), Request::new(bindings, definitions));
-    jit.later(move || _ = batch::make(&jit_of_worker, request.bindings(), request.definitions()))
+    Ok(())
 }
 
 /// Returns the body of a definition, compiled according to `plan` if needed.
@@ -160,9 +164,7 @@ fn body(
     let certain = if may_interpret { Vec::new() } else { bindings.certain(jit, function) };
     let mut first = claim_pending(jit, bindings, certain);
     let rest = first.split_off(first.len().min(batch::SIZE - 1));
-    for batch in rest.chunks(batch::SIZE) {
-        make_later(jit, bindings, batch.to_vec())?;
-    }
+    make_later(jit, bindings, &rest)?;
     if jit.begins_with_baseline()
         && let Some(body) = jit.here(|| batch::body_here(jit, bindings, definition, &first))?
     {

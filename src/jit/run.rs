@@ -134,12 +134,12 @@ impl JitRun<'_> {
         }
         // The code asks again after as many calls.
         let claim = definition.claim_improvement()?;
+        let plan = self.bindings.plan(self.jit, definition.function(), Some(Tier::Full));
         let (jit, bindings) = (self.jit.clone(), Arc::downgrade(self.bindings));
         let work = move || {
             let (Some(bindings), Some(definition)) = (bindings.upgrade(), claim.definition()) else {
                 return;
             };
-            let plan = bindings.plan(&jit, definition.function(), Some(Tier::Full));
             if let Some(code) = definition.optimise(&jit, plan, bindings.budget()) {
                 bindings.improved(&jit, &definition, code);
             }

@@ -54,12 +54,7 @@ fn run(context: &mut Context, source: &Source) {
 fn use_library(config: Config) -> (Engine, u64, u64) {
     let engine = Engine::with_config(config).expect("it starts");
     let mut context = engine.context().expect("it starts");
-    // What a worker inlines into eager code is what is defined by then: less of a module.
-    let library = match engine.mode() {
-        Mode::Eager => Source::new("library", LIBRARY.trim_start_matches("import stats\n")),
-        _ => library(),
-    };
-    run(&mut context, &library);
+    run(&mut context, &library());
     assert_eq!(context.call("cube", &[3.0]).ok(), Some(27.0));
     assert_eq!(context.call("fib", &[15.0]).ok(), Some(610.0));
     assert_eq!(context.variable("calls").ok(), Some(1.0), "values are not stored");
