@@ -20,8 +20,10 @@ const UNARY: [&str; 24] = [
 /// The functions of two arguments.
 const BINARY: [&str; 3] = ["atan2", "hypot", "pow"];
 
-/// The functions whose fast build is in `one.c`: CORE-MATH's take longer, and end in `core`.
-const BY_ONE_LANE: [&str; 5] = ["cos", "erfc", "hypot", "sin", "tan"];
+/// The functions whose fast build is in `one.c`, which calls CORE-MATH's by names that end in
+/// `core`.
+const BY_ONE_LANE: [&str; 10] =
+    ["atan", "atan2", "cos", "erfc", "hypot", "log", "log10", "log2", "sin", "tan"];
 
 /// The sources of the lanes forms.
 const LANES: [&str; 9] = [

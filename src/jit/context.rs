@@ -342,7 +342,9 @@ impl JitContext {
     ) -> Result<(Arc<CheckedFunction>, Arc<CompiledCode>), Failure> {
         let shape = self.jit.shapes.find(expression);
         let ready = shape.and_then(|shape| shape.present().map(|code| (shape, code)));
-        if let Some((shape, code)) = ready.filter(|(_, code)| self.bindings.holds(&self.jit, code.assumptions())) {
+        if let Some((shape, code)) =
+            ready.filter(|(_, code)| self.bindings.holds(&self.jit, code.assumptions()))
+        {
             return Ok((shape.function().clone(), code));
         }
         let shape = shapes::generalised(expression, &self.jit.names).map(Arc::new);

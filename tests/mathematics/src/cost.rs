@@ -1,4 +1,5 @@
-//! What a call costs, in each build and in the C library.
+//! What a call costs, in each build and in the C library: for arguments of the size that
+//! programs use, and where it costs most.
 
 use crate::exact::{Exact, FUNCTIONS};
 use crate::{Function, libm};
@@ -35,6 +36,43 @@ pub(super) fn print(builds: &[Build], only: Option<&str>) {
     let mean = (ratios.iter().map(|(ratio, _)| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
     let worst = ratios.iter().max_by(|left, right| left.0.total_cmp(&right.0));
     println!("geometric mean {mean:.2}, worst {worst:.2?}");
+    println!("{:8} {:>9} {:>9}  where calls cost most", "ns", "C library", "fastest");
+    let chosen = FUNCTIONS.iter().filter(|exact| only.is_none_or(|name| name == exact.name));
+    for exact in chosen {
+        let of_c = libm::named(exact.name, exact.is_binary());
+        let fastest = Function::named(exact.name, builds[builds.len() - 1]);
+        let least = |function: &Function, arguments: &[[f64; 2]]| {
+            (0..5).map(|_| time(function, arguments)).fold(f64::INFINITY, f64::min)
+        };
+        let costs = regions().map(|(place, arguments)| (least(&fastest, &arguments), place, arguments));
+        let Some((cost, place, arguments)) = costs.max_by(|left, right| left.0.total_cmp(&right.0)) else {
+            continue;
+        };
+        println!("{:8} {:>9.1} {cost:>9.1}  {place}", exact.name, least(&of_c, &arguments));
+    }
+}
+
+/// Returns arguments of one size each, and their place: near 0 and 1, and larger ones. A
+/// function is often computed by another method there, and where that leaves the rounding
+/// open for nearly all, each call costs many times what others do.
+fn regions() -> impl Iterator<Item = (String, Vec<[f64; 2]>)> {
+    let mut state = 1_u64;
+    let mut from_1_to_2 = move || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        f64::from_bits(1023 << 52 | state >> 12)
+    };
+    let mut part = move |place: String, x: &dyn Fn(f64) -> f64| {
+        (place, (0..512).map(|_| [x(from_1_to_2()), from_1_to_2()]).collect())
+    };
+    (-70..16).flat_map(move |exponent| {
+        let size = 2_f64.powi(exponent);
+        let mut parts = vec![part(format!("2^{exponent}"), &|x| size * x)];
+        if (-50..0).contains(&exponent) {
+            parts.push(part(format!("1 + 2^{exponent}"), &|x| 1.0 + size * x));
+            parts.push(part(format!("1 - 2^{}", exponent - 1), &|x| 1.0 - size * x / 2.0));
+        }
+        parts
+    })
 }
 
 pub(super) fn time(function: &Function, arguments: &[[f64; 2]]) -> f64 {

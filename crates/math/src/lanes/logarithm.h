@@ -28,7 +28,8 @@ typedef struct {
 // products, 1.5 in q, two sums, one in `nearest`, and half a one of the constant 1/3), with
 // what follows less than 8 2^-53 |r|^3/3 <= 2^-57.5 r^2. Elsewhere these errors are not larger;
 // there are others, too: r.low r^4, which is left out, at most 2^-65 r^2, and the roundings
-// of the low parts of logarithms, which are below 2^-32: 2^-84.
+// of the low parts of logarithms, which are below 2^-32: 2^-84. For small r, what counts is
+// the rounding of the sum of the low parts, at most 2^-104 |r|.
 //
 // With `MORE`, r^3/3 is a pair, too: the errors are relative to r^4/4, 7 roundings of that
 // at most 2^-64.1 r^2, and again r.low r^4.
@@ -64,9 +65,10 @@ INLINE Logarithm logarithm(Pair x, int precision, Mask *good) {
   V q = madd(square.high, all(LOG[6]), madd(r, all(LOG[5]), all(LOG[4])));
   q = madd(square.high, q, madd(r, all(LOG[3]), all(LOG[2])));
   q = madd(square.high, q, madd(r, all(LOG[1]), all(LOG[0])));
+  V other = choose(equal(first, all(0)), magnitude(r) * all(0x1p-100), all(0x1p-84));
   if (!(precision & MORE)) {
     low = (second.low + third.low) + madd(cube, madd(r, q, all(THIRD_HIGH)), low);
-    return (Logarithm){{third.high, low}, madd(square.high, all(0x1.8p-58), all(0x1p-84))};
+    return (Logarithm){{third.high, low}, madd(square.high, all(0x1.8p-58), other)};
   }
   Pair fourth = product(cube, all(THIRD_HIGH));
   V cube_low = madd(r, square.low, msub(r, square.high, cube));
@@ -74,7 +76,7 @@ INLINE Logarithm logarithm(Pair x, int precision, Mask *good) {
   Pair last = sum(third.high, fourth.high);
   low = madd(square.high * square.high, q, low + fourth.low);
   low = ((second.low + third.low) + last.low) + low;
-  return (Logarithm){{last.high, low}, madd(square.high, all(0x1p-63), all(0x1p-84))};
+  return (Logarithm){{last.high, low}, madd(square.high, all(0x1p-63), other)};
 }
 
 INLINE V lanes_log(V x, Mask *good) {

@@ -1,5 +1,6 @@
 // Functions of one double by the methods of the lanes forms, where these take less time than
-// CORE-MATH's do. The bits are the same: what a method leaves open is left to CORE-MATH.
+// CORE-MATH's do: everywhere, or for arguments for which those nearly always need their second,
+// slow way. The bits are the same: what a method leaves open is left to CORE-MATH.
 
 #define ONE_LANE
 #include "vector.h"
@@ -10,24 +11,40 @@
 #include "arc.h"
 #include "erf.h"
 
-#define UNARY(name)                                                                            \
+#define UNARY_WHERE(name, condition)                                                           \
   double kal_math_##name##_core(double);                                                       \
   double kal_math_##name##_fma(double x) {                                                     \
-    Mask good;                                                                                 \
-    V result = lanes_##name(x, &good);                                                         \
-    return __builtin_expect(good, 1) ? result : kal_math_##name##_core(x);                     \
+    if (condition) {                                                                           \
+      Mask good;                                                                               \
+      V result = lanes_##name(x, &good);                                                       \
+      if (__builtin_expect(good, 1))                                                           \
+        return result;                                                                         \
+    }                                                                                          \
+    return kal_math_##name##_core(x);                                                          \
   }
 
-#define BINARY(name)                                                                           \
+#define BINARY_WHERE(name, condition)                                                          \
   double kal_math_##name##_core(double, double);                                               \
   double kal_math_##name##_fma(double x, double y) {                                           \
-    Mask good;                                                                                 \
-    V result = lanes_##name(x, y, &good);                                                      \
-    return __builtin_expect(good, 1) ? result : kal_math_##name##_core(x, y);                  \
+    if (condition) {                                                                           \
+      Mask good;                                                                               \
+      V result = lanes_##name(x, y, &good);                                                    \
+      if (__builtin_expect(good, 1))                                                           \
+        return result;                                                                         \
+    }                                                                                          \
+    return kal_math_##name##_core(x, y);                                                       \
   }
 
-UNARY(cos)
-UNARY(erfc)
-UNARY(sin)
-UNARY(tan)
-BINARY(hypot)
+UNARY_WHERE(cos, 1)
+UNARY_WHERE(erfc, 1)
+UNARY_WHERE(sin, 1)
+UNARY_WHERE(tan, 1)
+BINARY_WHERE(hypot, 1)
+
+// CORE-MATH's fast ways have errors that are absolute near 1, so for log(x) near 0.
+UNARY_WHERE(log, magnitude(x - 1) < 0x1p-11)
+UNARY_WHERE(log2, magnitude(x - 1) < 0x1p-11)
+UNARY_WHERE(log10, magnitude(x - 1) < 0x1p-11)
+UNARY_WHERE(atan, magnitude(x) >= 0x1p-8 && magnitude(x) < 0x1p-3)
+BINARY_WHERE(atan2, x != 0 && y != 0 && (magnitude(x) < magnitude(y) * 0x1p-40 ||
+                                       magnitude(y) < magnitude(x) * 0x1p-40))

@@ -4,13 +4,15 @@ typedef struct {
   // x as k pi/32 + r. The last bits of `index` are k.
   Bits index;
   Pair r;
+  // Whether k is 0, and r is x.
+  Mask is_x;
 } Angle;
 
 INLINE Angle angle(V x) {
   V shifted = madd(x, all(ANGLES), all(ROUNDER)), k = shifted - all(ROUNDER);
   V first = nmadd(k, all(ANGLE_HIGH), x);
   V r = nmadd(k, all(ANGLE_LOW), first);
-  return (Angle){bits(shifted), {r, nmadd(k, all(ANGLE_LOW), first - r)}};
+  return (Angle){bits(shifted), {r, nmadd(k, all(ANGLE_LOW), first - r)}, equal(k, all(0))};
 }
 
 // Computes sin(x + quarters pi/2) with an error of at most `sine_error`, but for its sign.
@@ -27,7 +29,8 @@ INLINE Angle angle(V x) {
 // 2^-56.9 r^2. Elsewhere these are not larger, those of r^4/24 less than a twentieth of them,
 // that of the polynomial p at most 2^-61.6 r^2, and what the low part of C lacks, for r^3, at
 // most 2^-60.9 r^2. The others are absolute, below 2^-89: |S + C r| is at least 2^-20, or the
-// lane is not good.
+// lane is not good. For k = 0 and S = 0 there are no others, and r is x: only 0 is not good,
+// for its sign.
 INLINE Pair sine(Angle x, int64_t quarters, Mask *good) {
   Bits index = plus_bits(x.index, all_bits(16 * quarters));
   V r = x.r.high, r_low = x.r.low;
@@ -53,11 +56,14 @@ INLINE Pair sine(Angle x, int64_t quarters, Mask *good) {
   low = madd(c, r * square.high * q, low);
   low = (second.low + third.low) + low;
 
-  *good = both(*good, at_most(all(0x1p-20), magnitude(second.high)));
+  V least = choose(x.is_x, all(0x1p-1074), all(0x1p-20));
+  *good = both(*good, at_most(least, magnitude(second.high)));
   return (Pair){third.high, low};
 }
 
-INLINE V sine_error(Angle x) { return madd(x.r.high * x.r.high, all(0x1.4p-57), all(0x1p-88)); }
+INLINE V sine_error(Angle x, V absolute) {
+  return madd(x.r.high * x.r.high, all(0x1.4p-57), absolute);
+}
 
 // The sign of sin(x + quarters pi/2), beside that of `sine`.
 INLINE Bits sine_sign(Angle x, int64_t quarters) {
@@ -68,7 +74,8 @@ INLINE Bits sine_sign(Angle x, int64_t quarters) {
 INLINE V rounded_sine(V x, int64_t quarters, Mask *good) {
   *good = at_most(magnitude(x), all(0x1p17));
   Angle a = angle(x);
-  V result = nearest(sine(a, quarters, good), sine_error(a), good);
+  V absolute = quarters == 0 ? choose(a.is_x, all(0), all(0x1p-88)) : all(0x1p-88);
+  V result = nearest(sine(a, quarters, good), sine_error(a, absolute), good);
   return with_sign(result, sine_sign(a, quarters));
 }
 
@@ -83,6 +90,6 @@ INLINE V lanes_tan(V x, Mask *good) {
   s = sum(s.high, s.low);
   c = sum(c.high, c.low);
   Pair result = quotient(s, c);
-  V error = sine_error(a) * (all(1.01) + magnitude(result.high)) / magnitude(c.high);
+  V error = sine_error(a, all(0x1p-88)) * (all(1.01) + magnitude(result.high)) / magnitude(c.high);
   return with_sign(nearest(result, error, good), xor_bits(sine_sign(a, 0), sine_sign(a, 1)));
 }
