@@ -120,7 +120,7 @@ def calculus_table():
              "def jump(x) x < 1 / 3", "def pole(x) 1 / sqrt(x)", "def cusp(x) sqrt(abs(x - 0.3))",
              "def polynomial(x) x ^ 7 - 3 * x ^ 4 + x", "def peak(x) 1 / (1e-6 + (x - 0.7) ^ 2)",
              "def growth(t y) y", "def decay(t y) -2 * t * y", "def wave(t y) cos(t)", "def logistic(t y) y * (1 - y)",
-             "def stiff(t y) -50 * (y - cos(t))")
+             "def stiff(t y) -50 * (y - cos(t))", "def hill(x) exp(-(x - 1000) ^ 2)")
     e6 = mpf(1e-6)
     rows = [
         (["sin", 0.0, 3.0], 1 - cos(3)), (["exp", -1.0, 1.0], exp(1) - exp(-1)), (["bell", 0.0, 1.0], sqrt(pi) / 2 * mp.erf(1)),
@@ -137,6 +137,7 @@ def calculus_table():
             [(["jump", 0.0, 1.0], mpf(1 / 3)), (["pole", 0.0, 1.0], 2)])
     t.group("derivative(f(x) x)", "smooth functions", "1e-11 relative",
             [(["sin", 1.0], cos(1)), (["exp", 0.0], 1), (["exp", 5.0], exp(5)), (["ln", 2.0], mpf(1) / 2), (["sqrt", 1e6], mpf(1) / 2000),
+             (["sin", 1e9], cos(10 ** 9)), (["ln", 1e-18], 1 / mpf(1e-18)), (["hill", 999.5], exp(mpf(-0.25))), (["pole", 1e-20], -mpf(1e-20) ** -1.5 / 2),
              (["bell", 0.5], -exp(mpf(-0.25))), (["atan", 1e-3], 1 / (1 + mpf(1e-3) ** 2)), (["polynomial", 1.5], 7 * mpf(1.5) ** 6 - 12 * mpf(1.5) ** 3 + 1)])
     t.group("second_derivative(f(x) x)", "smooth functions", "1e-8 relative",
             [(["sin", 1.0], -sin(1)), (["exp", 0.0], 1), (["exp", 5.0], exp(5)), (["ln", 2.0], mpf(-1) / 4),

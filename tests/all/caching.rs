@@ -161,24 +161,6 @@ fn a_second_start_compiles_nothing() {
     assert_eq!(world.files(), world.packs(), "nothing else is left");
 }
 
-/// Workers start on the first functions while the program goes on with others.
-#[test]
-fn eager_code_does_not_depend_on_when_a_worker_comes_to_it() {
-    let world = World::new();
-    let later = |number: usize| number + 150;
-    let mut text: String =
-        (0..300).map(|i| format!("def f{i}(x) if x < {i} then x else f{}(x) * 2\n", later(i))).collect();
-    text += "f7(5)\n";
-    text += &(300..450).map(|i| format!("def f{i}(x) x - {i}\n")).collect::<String>();
-    text += "f200(1000)";
-    world.write("p.kal", &text);
-    let first = world.run(&["--eager", "p.kal"]);
-    assert_eq!(first.out, "5\n1300\n");
-    assert!(first.misses > 300, "{:?}", first.said);
-    let second = world.run(&["--eager", "p.kal"]);
-    assert_eq!((second.out, second.misses), (first.out, 0), "{:?}", second.said);
-}
-
 #[test]
 fn an_edit_compiles_what_was_edited_and_what_has_it_inlined() {
     let world = World::new();

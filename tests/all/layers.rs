@@ -422,3 +422,22 @@ fn the_code_of_a_layer_knows_whose_it_is() {
     assert_eq!(warm.outcome(), cold.outcome());
     assert_eq!((warm.compiled, warm.stats["materialized"].as_u64()), (0, Some(3)));
 }
+
+/// Workers start on the first functions while the program goes on with others.
+#[test]
+fn eager_code_does_not_depend_on_when_a_worker_comes_to_it() {
+    let world = World::new();
+    let later = |number: usize| number + 150;
+    let mut text: String =
+        (0..300).map(|i| format!("def f{i}(x) if x < {i} then x else f{}(x) * 2\n", later(i))).collect();
+    text += "f7(5)\n";
+    text += &(300..450).map(|i| format!("def f{i}(x) x - {i}\n")).collect::<String>();
+    text += "f200(1000)";
+    world.write("p.kal", &text);
+    let first = world.run(&["--eager", "p.kal"]);
+    assert_eq!(first.out, "5\n1300\n");
+    assert!(first.count("cache_misses") > Some(300), "{:?}", first.said);
+    let second = world.run(&["--eager", "p.kal"]);
+    let missed = second.count("cache_misses");
+    assert_eq!((second.out, missed), (first.out, Some(0)), "{:?}", second.said);
+}
