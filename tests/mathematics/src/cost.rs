@@ -56,11 +56,8 @@ pub(super) fn print(builds: &[Build], only: Option<&str>) {
 /// function is often computed by another method there, and where that leaves the rounding
 /// open for nearly all, each call costs many times what others do.
 fn regions() -> impl Iterator<Item = (String, Vec<[f64; 2]>)> {
-    let mut state = 1_u64;
-    let mut from_1_to_2 = move || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        f64::from_bits(1023 << 52 | state >> 12)
-    };
+    let mut random = random();
+    let mut from_1_to_2 = move || 1.0 + random();
     let mut part = move |place: String, x: &dyn Fn(f64) -> f64| {
         (place, (0..512).map(|_| [x(from_1_to_2()), from_1_to_2()]).collect())
     };
@@ -96,10 +93,15 @@ pub(super) fn arguments(exact: &Exact) -> Vec<[f64; 2]> {
         "tgamma" | "lgamma" => (0.0, 30.0),
         _ => (-10.0, 10.0),
     };
+    let mut next = random();
+    (0..CALLS).map(|_| [low + (high - low) * next(), -10.0 + 20.0 * next()]).collect()
+}
+
+/// Returns an endless sequence of numbers from 0 to 1, the same in every run.
+fn random() -> impl FnMut() -> f64 {
     let mut state = 1_u64;
-    let mut next = || {
+    move || {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (state >> 11) as f64 / (1_u64 << 53) as f64
-    };
-    (0..CALLS).map(|_| [low + (high - low) * next(), -10.0 + 20.0 * next()]).collect()
+    }
 }
