@@ -17,6 +17,9 @@ use unicode_width::UnicodeWidthStr;
 pub(super) enum PrintRole {
     /// A text, or a call that says how a number is written: only its arguments are evaluated.
     Part,
+    /// A text that is given to a call with another number of arguments than it takes, which
+    /// is reported.
+    Refused,
     /// The call, which writes these.
     Statement(Vec<PrintedPart>),
 }
@@ -173,6 +176,9 @@ impl PartReader<'_> {
         }
         if arguments != ARGUMENTS {
             plan.misfits.push((at, ARGUMENTS));
+            let is_text = |operand: &&usize| matches!(self.body.nodes[**operand], Node::Text(_));
+            let texts = self.operands[at].iter().filter(is_text);
+            plan.roles.extend(texts.map(|text| (*text, PrintRole::Refused)));
             return None;
         }
         self.operands[at].first().copied()

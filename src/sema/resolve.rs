@@ -358,6 +358,11 @@ impl<'c, 'a> Resolver<'c, 'a> {
                     self.given_to_print();
                     continue;
                 }
+                Some(PrintRole::Refused) => {
+                    let zero = self.number(0.0);
+                    self.push(zero, *span);
+                    continue;
+                }
                 Some(PrintRole::Statement(parts)) => {
                     self.given_to_print();
                     self.print(parts, *span);
@@ -517,6 +522,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 self.mistakes.found_foreign();
             }
             let ended = foreign::ended_definition(self.checker.source, span);
+            let ended = ended.or_else(|| foreign::continues_declaration(self.checker.source, span));
             let (message, help) = match (foreign::word(self.checker.source, span), near) {
                 _ if is_comment => (None, Some("a comment begins with `#`".to_owned())),
                 _ if ended.is_some() => (None, ended),

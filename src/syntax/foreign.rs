@@ -175,10 +175,13 @@ fn cure(symbol: &str, operands: u8, before: &str, after: &str) -> Option<String>
         ("=", 1) if before.ends_with(['+', '-', '*', '/']) => {
             format!("an update is written without a blank: `x {}= 1`", &before[before.len() - 1..])
         }
+        ("=", 1) if before.ends_with('=') => "to compare, write `==`, without a blank".into(),
         ("=", _) => "a definition has no `=`: write `def f(x) x + 1`; to compare, write `==`".into(),
         (":", 1) if begins_line => "commands such as `:list` are for the prompt: `kal`, or `kal repl`".into(),
         (":", 1) if is_in_body => "leave it out: `a : b` evaluates both".into(),
+        (":", 1) if before.ends_with('=') => "to assign, write `x = 3`".into(),
         (":", 1) => "the body follows the parameters at once: `def f(x) x + 1`".into(),
+        ("+", 1) if is_reversed(before) => "to add to a variable, write `x += 1`".into(),
         ("+", 1) => "leave it out: a number without a sign is positive".into(),
         ("|", 1) => "the absolute value of x is `abs(x)`".into(),
         ("&", 2) => "and is written `&&`; or define it: `def binary & 6 (x y) …`".into(),
@@ -191,6 +194,12 @@ fn cure(symbol: &str, operands: u8, before: &str, after: &str) -> Option<String>
         }
         _ => return None,
     })
+}
+
+/// Returns whether the line before an operator is a name, and an `=` to which the operator
+/// sticks: `x =+ 1`.
+fn is_reversed(before: &str) -> bool {
+    before.strip_suffix('=').is_some_and(|name| is_name(name.trim()))
 }
 
 /// Returns how an operator is given to a function.
@@ -342,6 +351,21 @@ pub fn ended_definition(source: &Source, place: Span) -> Option<String> {
         let end = before.rfind(last).map_or(0, |at| before[..at].lines().count()) + 1;
         format!("the definition of `{function}` ends on line {end}; `:` at its end goes on")
     })
+}
+
+/// Returns the advice for the undeclared variable at `place`, if its line begins with a sign, and
+/// the line before declares it: `--x` after `var x = 1` is `var x = 1 - -x`.
+pub fn continues_declaration(source: &Source, place: Span) -> Option<String> {
+    let (text, name) = (source.text(), source.slice(place));
+    let own = line_up_to(text, place.start);
+    let signs = own.trim();
+    if signs.is_empty() || !signs.chars().all(|sign| sign.is_ascii_punctuation()) {
+        return None;
+    }
+    let before = text[..place.start as usize - own.len()].lines().next_back()?;
+    let declared = before.trim_start().strip_prefix("var ")?.split_once('=')?.0;
+    (declared.trim() == name)
+        .then(|| "its declaration goes on here; `;` at the end of that line ends it".into())
 }
 
 /// Returns whether the assignment at `place` ends its line with a `;`, and a line that is

@@ -381,6 +381,7 @@ impl<'t> Parser<'t> {
     fn after_mistake(&mut self, start: usize, failure: SyntaxFailure) -> usize {
         let at = failure.at;
         let stop = self.after_foreign(start).or_else(|| self.after_loop_head(at));
+        let stop = stop.or_else(|| failure.is_keyword_for_name(self.tokens).then(|| self.line_end(at)));
         let stop = stop.or_else(|| self.after_inner_item(at)).or_else(|| self.after_list(start));
         let stop = stop.or_else(|| self.after_loop(start, failure));
         let stop = stop.or_else(|| self.after_parentheses(at));

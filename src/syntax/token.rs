@@ -110,6 +110,11 @@ impl Terminal {
         matches!(self, Self::Def | Self::Extern | Self::Import | Self::Do)
     }
 
+    /// Returns whether it is a word that cannot be a name.
+    pub fn is_keyword(self) -> bool {
+        KEYWORDS.iter().any(|entry| entry.0 == self)
+    }
+
     /// Returns the name of the kind, as `emit tokens` shows it.
     pub fn kind(self) -> &'static str {
         match self {

@@ -81,6 +81,15 @@ def complex_table():
         rows = [(n, take(v)) for n, v in rows if abs(take(v)) > abs(v) / 100]
         t.group(f"power_{part}(a b c d)", "from -5 to 5, a part of at least 1 % of the absolute value",
                 "1e-12 relative", rows)
+    for part, take in [("re", lambda v: v.real), ("im", lambda v: v.imag)]:
+        rows = []
+        while len(rows) < 20:
+            over, under = (10 ** t.random.uniform(-320, 307) for _ in range(2))
+            n = [t.random.uniform(-1, 1) * scale for scale in (over, over, under, under)]
+            expected = take(z(*map(mpf, n[:2])) / z(*map(mpf, n[2:])))
+            if 1e-300 < abs(expected) < 1e308:
+                rows.append((n, expected))
+        t.group(f"quotient_{part}(a b c d)", "to 1e308 and down to 1e-320", "5 ulp", rows)
 
 
 def finance_table():
@@ -89,6 +98,8 @@ def finance_table():
     growth = lambda r, n: (1 + r) ** n
     annuity = lambda r, n: (1 - (1 + r) ** -n) / r
     t.group("growth(rate n)", "rate from 1e-6 to 0.5, n to 500", "1e-13 relative", t.rows(20, growth, rate, (1, 500)))
+    t.group("growth(rate n)", "rate from -0.999 to -0.5, n to 500", "1e-15 relative",
+            [([r, n], growth(mpf(r), mpf(n))) for r, n in [(-0.75, 30), (-0.9, 200), (-0.999, 50), (-0.5625, 500)]])
     t.group("annuity(rate n)", "rate from 1e-12 to 0.5, n to 500", "8 ulp", t.rows(20, annuity, (1e-12, 0.5, "log"), (1, 500)))
     t.group("effective_rate(nominal n)", "rate from 1e-6 to 0.5, n to 365", "4 ulp",
             t.rows(20, lambda r, n: growth(r / n, n) - 1, rate, (1, 365)))

@@ -40,6 +40,12 @@ impl SyntaxFailure {
                     .with_help("name parts of it with `var … in`, or move them into functions");
             }
         }
+        if self.is_keyword_for_name(tokens) {
+            let message = self.message(tokens, start);
+            return Diagnostic::error(ErrorCode::UnexpectedToken, source, place, message)
+                .with_note("a keyword")
+                .with_help(format!("`{}` is a keyword, and cannot be a name", source.slice(place)));
+        }
         if is_inner_item(tokens, self.at, builder) {
             return inner_item(tokens, self.at, self.message(tokens, start));
         }
@@ -119,6 +125,24 @@ impl SyntaxFailure {
             && !item.contains(&Terminal::RightParenthesis)
     }
 
+    /// Returns whether the refused token is a keyword where something is to get its name, and
+    /// not what begins the next item.
+    pub(super) fn is_keyword_for_name(self, tokens: &Tokens) -> bool {
+        let Some(before) = self.at.checked_sub(1) else { return false };
+        let Some(&here) = tokens.terminals().get(self.at) else { return false };
+        let gap = tokens.span(before).end as usize..tokens.span(self.at).start as usize;
+        let is_named = || match tokens.terminals().get(self.at + 1) {
+            Some(Terminal::Equals | Terminal::Comma | Terminal::RightParenthesis) => true,
+            Some(Terminal::LeftParenthesis) => tokens.terminals()[before] == Terminal::Def,
+            _ => false,
+        };
+        here.is_keyword()
+            && self.expected.contains(Expected::terminal(Terminal::Identifier))
+            && !self.expected.contains(Expected::EXPRESSION)
+            && !tokens.source().text()[gap].contains('\n')
+            && (!here.begins_item() || is_named())
+    }
+
     /// Returns a description of the refused token for the message.
     fn role(self, tokens: &Tokens) -> String {
         if self.is_stray_parenthesis(tokens) {
@@ -193,6 +217,9 @@ impl SyntaxFailure {
             && matches!(before(2), Some(Terminal::Comma | Terminal::LeftParenthesis))
         {
             return Some(foreign::given_operator(tokens.text(self.at - 1)));
+        }
+        if here == Some(Terminal::Comma) && expects(Terminal::Identifier) {
+            return Some("parameters are names: `def f(x y) x + y`".into());
         }
         if here == Some(Terminal::Comma) && expects(Terminal::RightParenthesis) {
             return Some(foreign::advice_on_list(tokens.source(), tokens.span(self.at)).into());

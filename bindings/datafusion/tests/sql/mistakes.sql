@@ -90,9 +90,9 @@ CREATE FUNCTION f(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS 'import stats def f(x
 -->    1 | import stats def f(x) mean(x)
 -->      |                       ^^^^ called with 1 argument
 -->      |
--->     --> <standard library>/stats.kal:1097:5
+-->     --> <standard library>/stats.kal:1101:5
 -->      |
---> 1097 | def mean(term(i) first last) sum(term, first, last) / count(first, last)
+--> 1101 | def mean(term(i) first last) sum(term, first, last) / count(first, last)
 -->      |     ---- takes 3 arguments
 
 -- The statement itself.
