@@ -258,7 +258,7 @@ impl Context {
     /// Sets what `arg(n)` and `args()` return: the arguments of the program, none by
     /// default.
     pub fn set_arguments(&mut self, arguments: Vec<String>) {
-        self.outside.state.arguments = arguments;
+        self.outside.state.set_arguments(arguments);
     }
 
     /// Runs a source, item by item, up to its first error. Returns the value of

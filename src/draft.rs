@@ -48,6 +48,8 @@ pub(crate) struct Draft<'a> {
     externs: FxHashMap<Name, Extern>,
     modules: FxHashMap<Name, Arc<Module>>,
     imports: Imports,
+    /// Whether an import was refused: what is unknown may be of that module.
+    has_lost_import: bool,
     /// The names that are bound to functions of modules, and the names of these.
     aliases: FxHashMap<Name, Name>,
     /// What refused items were to define or declare: uses of it are not reported.
@@ -102,6 +104,7 @@ impl<'a> Draft<'a> {
             externs: FxHashMap::default(),
             modules: FxHashMap::default(),
             imports: outer.map(|outer| outer.imports().clone()).unwrap_or_default(),
+            has_lost_import: false,
             aliases: FxHashMap::default(),
             refused: FxHashMap::default(),
             compiled: Vec::new(),
@@ -163,8 +166,15 @@ impl<'a> Draft<'a> {
             let checked = match checked {
                 Ok(sema::CheckedItem::Import(import)) => match self.import(&import, operators) {
                     Ok(()) => continue,
-                    Err(mistakes) => Err(mistakes),
+                    Err(mistakes) => {
+                        self.has_lost_import = true;
+                        Err(mistakes)
+                    }
                 },
+                Err(mut mistakes) if self.has_lost_import => {
+                    mistakes.retain(|mistake| !is_unknown_name(mistake));
+                    Err(mistakes)
+                }
                 other => other,
             };
             self.items.extend(checked.as_ref().ok().cloned());
@@ -215,7 +225,8 @@ impl<'a> Draft<'a> {
         let known = known(import.module.name());
         let module = read.last().map(|read| read.module.clone()).or(known);
         let Some(module) = module.filter(|module| module.name == import.module) else { return Ok(()) };
-        library::unknown_name(import, &module).map_or(Ok(()), |unknown| Err(vec![unknown]))?;
+        let second = || library::same_qualifier(import, &self.imports);
+        library::unknown_name(import, &module).or_else(second).map_or(Ok(()), |wrong| Err(vec![wrong]))?;
         let imported = library::imported(import, module);
         add_operators(&imported, operators, self.names)
             .map_err(|(operator, other)| vec![library::two_meanings(import, operator, &other)])?;
@@ -423,7 +434,8 @@ impl<'a> Draft<'a> {
                 return diagnostic.with_help(misgiven(pattern, &given, is_function));
             }
         }
-        match nearest(&text, known.iter().map(|name| self.names.text(*name))) {
+        let written = known.iter().map(|name| self.names.text(*name)).filter(|text| !is_made(text));
+        match nearest(&text, written) {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
             None => {
                 diagnostic.with_any_help(standard::misspelt_help(called, self.imports(), &self.suggestions))
@@ -465,7 +477,7 @@ impl<'a> Draft<'a> {
             None if self.hosts.get(callee.name).is_some() => None,
             None if self.outer.is_some_and(|outer| outer.function(callee.name).is_some()) => None,
             None if self.externs.contains_key(&callee.name) => None,
-            None if self.refused.contains_key(&callee.name) => None,
+            None if self.has_lost_import || self.refused.contains_key(&callee.name) => None,
             // What a pattern calls is known when it is given.
             None if !caller.functions.is_empty() && is_made(&text) => None,
             None => Some(self.never_defined(caller, callee).as_warning()),
@@ -543,4 +555,15 @@ impl Environment for Draft<'_> {
     fn poll(&self) -> Poll {
         self.poll.clone()
     }
+}
+
+/// Returns whether a mistake may be that a name of a module is not known.
+fn is_unknown_name(mistake: &Diagnostic) -> bool {
+    matches!(
+        mistake.code,
+        ErrorCode::UnknownVariable
+            | ErrorCode::UnknownOperator
+            | ErrorCode::UnknownModule
+            | ErrorCode::UndefinedFunction
+    )
 }

@@ -486,7 +486,7 @@ const OUTSIDE: &[(&str, u32, Closed)] = &[
         call.state.input.next(call.stopper)
     }),
     ("arg", 1, |call| call.state.argument(call.arguments[0])),
-    ("args", 0, |call| Ok(call.state.arguments.len() as f64)),
+    ("args", 0, |call| Ok(call.state.argument_count() as f64)),
 ];
 
 fn printd(call: &mut Call<'_>) -> Result<f64, HostError> {
@@ -521,9 +521,8 @@ mod libm {
         safe fn ceil(x); safe fn fabs(x); safe fn floor(x); safe fn logb(x);
         safe fn nearbyint(x); safe fn rint(x); safe fn round(x); safe fn sqrt(x);
         safe fn trunc(x);
-        safe fn copysign(x, y); safe fn fdim(x, y); safe fn fmax(x, y);
-        safe fn fmin(x, y); safe fn fmod(x, y); safe fn nextafter(x, y);
-        safe fn remainder(x, y);
+        safe fn copysign(x, y); safe fn fdim(x, y); safe fn fmod(x, y);
+        safe fn nextafter(x, y); safe fn remainder(x, y);
         safe fn fma(x, y, z);
     }
 }
@@ -543,6 +542,17 @@ extern "C" fn sign(x: f64) -> f64 {
     } else {
         x
     }
+}
+
+/// Computes `fmax` of the language: the larger number, or the other one where one is a NaN.
+/// Which 0 is larger, the standard leaves open: here the first one is.
+extern "C" fn fmax(x: f64, y: f64) -> f64 {
+    if x < y || x.is_nan() { y } else { x }
+}
+
+/// Computes `fmin` of the language, as [`fmax`]; the second 0 is smaller.
+extern "C" fn fmin(x: f64, y: f64) -> f64 {
+    if x < y || y.is_nan() { x } else { y }
 }
 
 /// Computes `mod` of the language: the remainder of `x / y` that has the sign of `y`.
@@ -636,12 +646,12 @@ const UNARY: &[(&str, Unary)] = &[
 const BINARY: &[(&str, Binary)] = &[
     ("copysign", copysign),
     ("fdim", libm::fdim),
-    ("fmax", libm::fmax),
-    ("fmin", libm::fmin),
+    ("fmax", fmax),
+    ("fmin", fmin),
     ("fmod", libm::fmod),
     ("nextafter", libm::nextafter),
     ("remainder", libm::remainder),
-    ("max", libm::fmax),
-    ("min", libm::fmin),
+    ("max", fmax),
+    ("min", fmin),
     ("mod", floored),
 ];

@@ -343,13 +343,17 @@ impl Jit {
     }
 
     /// Queues work for a worker and returns at once.
-    fn later(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    fn later(
+        self: &Arc<Self>,
+        urgency: Urgency,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<(), Failure> {
         let counters = self.counters.clone();
         let job = Box::new(move || {
             timed(&counters, work);
             Box::new(|| ()) as Announcement
         });
-        self.workers.submit(Urgency::Later, job).map_err(|error| Failure::System(error.to_string()))
+        self.workers.submit(urgency, job).map_err(|error| Failure::System(error.to_string()))
     }
 
     /// Runs work on a worker and waits for it, or for a request to stop if

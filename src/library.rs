@@ -388,7 +388,7 @@ impl ModuleReader<'_> {
         let (mut imports, mut mistakes) = (Imports::default(), Vec::new());
         for import in module.imports() {
             let offering = self.offered(import, interfaces);
-            mistakes.extend(unknown_name(import, &offering));
+            mistakes.extend(unknown_name(import, &offering).or_else(|| same_qualifier(import, &imports)));
             imports.add(imported(import, offering));
         }
         let own = interfaces.0.get(&module.name.name()).cloned();
@@ -543,6 +543,17 @@ fn refused_expression(source: &Source, span: Span) -> Diagnostic {
     let error = Diagnostic::error(ErrorCode::UnknownModule, source, span, message);
     let help = format!("to run it as a program: `kal {}`", source.name());
     error.with_note("an expression").with_help(help)
+}
+
+/// Returns the error for an import whose qualifier is that of another module.
+pub(crate) fn same_qualifier(import: &Import, imports: &Imports) -> Option<Diagnostic> {
+    let qualifier = import.alias.as_ref().unwrap_or(&import.module);
+    let known = imports.module(qualifier).filter(|known| *known.name != *import.module.as_ref())?;
+    let SourcePlace { source, span } = &import.place;
+    let message = format!("`{qualifier}` is the module `{}` here", known.name);
+    let help = format!("give it another name: `import {} as …`", import.module);
+    let diagnostic = Diagnostic::error(ErrorCode::AmbiguousName, source, *span, message);
+    Some(diagnostic.with_note("a second module of that name").with_help(help))
 }
 
 /// Returns the error for an operator to which two imports give a meaning.

@@ -49,7 +49,8 @@ pub fn is_operator_in(text: &str, names: &Names) -> bool {
 /// Returns the value of a number as programs write it: without a sign.
 #[cfg(feature = "cli")]
 pub(crate) fn number(text: &str) -> Option<f64> {
-    number::value(text).ok()
+    // The lexer asks only for what begins like one.
+    number::value(text).ok().filter(|_| text.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
 /// Returns the only token of a text; `None` if there are more or none.

@@ -41,8 +41,8 @@ pub fn reason(row: &str, contestant: &str) -> &'static str {
              they do from the beginning in the other row."
         }
         (_, "kal --eager -O2") => {
-            "LLVM's machine passes take two thirds (instruction selection 19 %), its IR passes a quarter (SLP 5 %, \
-             SimplifyCFG 4 %, SROA 3 %); calling the passes takes 6 %, memory 10 %; two threads do 1.8 times what \
+            "LLVM's machine passes take two thirds (instruction selection 19 %), its IR passes a quarter \
+             (SimplifyCFG 4 %, SROA 3 %); calling the passes takes 6 %, memory 10 %; two threads do 1.8 times what \
              one does, since the two processors share a core. Next: keep the code from start to start."
         }
         ("the tutorial's Mandelbrot, with its own operators", _) => {

@@ -35,6 +35,8 @@ pub struct Formula {
     engine: Engine,
     code: Arc<FormulaCode>,
     arity: u32,
+    /// Its function, if that calls aliases or instances: other contexts may not have bound them.
+    adopts: Option<Arc<CheckedFunction>>,
 }
 
 impl Formula {
@@ -55,6 +57,9 @@ impl Formula {
         let _environment = DefaultEnvironment::enter();
         let _limit = context.limit()?;
         context.backend.admit_formula(&self.engine, &self.code)?;
+        if let Some(function) = &self.adopts {
+            context.adopt_aliases(function);
+        }
         let result = context.backend.run_formula(&self.code, arguments, &mut context.outside);
         result.map_err(|stopped| {
             context.suggestions.refill();
@@ -88,7 +93,10 @@ impl Context {
         let (function, _limit) = self.limited_formula(source, parameters)?;
         self.backend.admit(&self.engine, &function)?;
         let code = self.backend.formula(&function).map_err(|failure| self.failed(&failure))?;
-        Ok(Formula { engine: self.engine.clone(), code: Arc::new(code), arity: function.arity() })
+        let arity = function.arity();
+        let calls_instances = function.takes_or_gives(self.engine.names());
+        let adopts = (calls_instances || !self.world.imports().is_empty()).then_some(function);
+        Ok(Formula { engine: self.engine.clone(), code: Arc::new(code), arity, adopts })
     }
 
     /// Returns the function of an expression with parameters.
@@ -110,6 +118,7 @@ impl Context {
         let limit = self.limit()?;
         let function = self.read_formula(source, parameters);
         let function = self.begin_item(limit.as_ref()).and(function)?;
+        self.adopt_aliases(&function);
         Ok((function, limit))
     }
 

@@ -32,6 +32,9 @@ impl Context {
         if let Some(unknown) = library::unknown_name(import, &module) {
             return Err(refused(unknown));
         }
+        if let Some(second) = library::same_qualifier(import, self.world.imports()) {
+            return Err(refused(second));
+        }
         let imported = library::imported(import, module);
         let mut operators = Operators::clone(self.world.operators());
         add_operators(&imported, &mut operators, self.engine.names())

@@ -133,6 +133,10 @@ impl Context {
         for callee in &function.callees {
             let called = names.text(callee.name);
             let Some((_, given)) = instance_parts(&called) else { continue };
+            let is_operator =
+                |name: &Name| self.world.definition(*name).is_some_and(|bound| bound.fixity.is_some());
+            let known = given.iter().flatten().filter_map(|text| names.get(text));
+            operators.extend(known.filter(|name| is_operator(name) && !is_imported(*name)));
             let short = |text| module::parts(text).map_or(text, |(_, short)| short);
             meanings.extend(given.into_iter().flatten().filter_map(|text| names.get(short(text))));
         }

@@ -60,6 +60,7 @@ impl Inner {
                 "`{name}` is built in, and the running code uses it: define it before the run"
             ));
         }
+        self.adopt_called(stop, function);
         stop.define(function);
         self.breakpoints.note(function);
         self.scope.world.define(function, fixity);

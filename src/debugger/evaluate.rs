@@ -44,6 +44,7 @@ impl Inner {
         let parameters: Vec<Name> = locals.iter().map(|(name, _)| *name).collect();
         let parameters = [parameters, extras.iter().map(|(name, _)| *name).collect()].concat();
         let function = self.known(text, parameters).map_err(EvaluationError::Invalid)?;
+        self.adopt_called(stop, &function.function);
         let before = locals.iter().map(|(_, local)| stop.local(frame, *local));
         let before: Vec<f64> = before.chain(extras.iter().map(|(_, value)| *value)).collect();
         // Its callees are linked without breakpoints.
@@ -56,6 +57,19 @@ impl Inner {
             }
         }
         Ok(value)
+    }
+
+    /// Binds the aliases and instances among the names that a function calls, which the program
+    /// has not called so far.
+    pub(super) fn adopt_called(&mut self, stop: &mut PausedRun<'_>, function: &CheckedFunction) {
+        for callee in &function.callees {
+            // What is debugged is shown as it is written.
+            for adopted in self.scope.world.adopt(callee.name, false, &self.names) {
+                stop.define(&adopted);
+                self.breakpoints.note(&adopted);
+                self.adopt_called(stop, &adopted);
+            }
+        }
     }
 
     /// Returns the error for an expression that failed.

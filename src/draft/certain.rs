@@ -51,6 +51,9 @@ impl Draft<'_> {
 
     /// Returns the failures that are certain, as errors, one for each call.
     pub(crate) fn certain_failures(&self) -> Vec<Diagnostic> {
+        if self.has_lost_import {
+            return Vec::new();
+        }
         let (mut defined, mut reported) = (DefinedHere::default(), FxHashSet::default());
         let mut failures = Vec::new();
         for item in &self.items {

@@ -16,7 +16,8 @@ pub(crate) struct Outside {
 /// What it meets besides the output.
 pub(crate) struct OutsideState {
     pub(crate) input: NumberInput,
-    pub(crate) arguments: Vec<String>,
+    /// The arguments, each with its value if it is a number.
+    arguments: Vec<(String, Option<f64>)>,
     pub(crate) random: RandomNumbers,
     started: Instant,
 }
@@ -35,6 +36,19 @@ impl OutsideState {
         self.started.elapsed().as_secs_f64()
     }
 
+    pub(crate) fn set_arguments(&mut self, arguments: Vec<String>) {
+        let with_value = |text: String| {
+            let value = parsed(&text);
+            (text, value)
+        };
+        self.arguments = arguments.into_iter().map(with_value).collect();
+    }
+
+    /// Returns the number of arguments.
+    pub(crate) fn argument_count(&self) -> usize {
+        self.arguments.len()
+    }
+
     /// Returns the argument of a number, from 1.
     ///
     /// # Errors
@@ -42,12 +56,11 @@ impl OutsideState {
     pub(crate) fn argument(&self, number: f64) -> Result<f64, HostError> {
         let count = self.arguments.len();
         let place = (1..=count).find(|place| *place as f64 == number);
-        let Some(text) = place.map(|place| &self.arguments[place - 1]) else {
+        let Some((text, value)) = place.map(|place| &self.arguments[place - 1]) else {
             let number = format_number(number);
             return Err(HostError(format!("there is no argument {number}: there are {count}")));
         };
-        parsed(text)
-            .ok_or_else(|| HostError(format!("argument {number}, `{}`, is not a number", shown(text))))
+        value.ok_or_else(|| HostError(format!("argument {number}, `{}`, is not a number", shown(text))))
     }
 }
 

@@ -13,7 +13,7 @@ use super::run::JitRun;
 use super::shapes;
 use super::slots::{CallTarget, HeldSlot};
 use super::state::{Event, State};
-use super::tier::{CompilePlan, Tier};
+use super::tier::{self, CompilePlan, Tier};
 use super::{Jit, nanoseconds};
 use crate::budget::ContextBudget;
 use crate::codegen::{HAS_COMPILER, LoopEntry};
@@ -476,7 +476,8 @@ impl JitContext {
             return make_as(&self.jit, &self.bindings, &definition, plan, None).map(|_| ());
         }
         let (jit, request) = (self.jit.clone(), Request::new(&self.bindings, vec![definition.clone()]));
-        self.jit.later(move || _ = batch::body_as(&jit, request.bindings(), &definition, plan))
+        let urgency = tier::urgency(definition.function());
+        self.jit.later(urgency, move || _ = batch::body_as(&jit, request.bindings(), &definition, plan))
     }
 
     /// Returns whether a job is going to compile what a name is bound to.

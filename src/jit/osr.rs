@@ -10,6 +10,7 @@ use super::body_request::BodyRequest;
 use super::code::LinkedBody;
 use super::make::make;
 use super::tier::{CompilePlan, Tier};
+use super::worker::Urgency;
 use super::{Jit, place};
 use crate::budget::ContextBudget;
 use crate::codegen::{Entry, LoopEntry};
@@ -146,7 +147,7 @@ impl OsrCode {
         if wait {
             jit.wait_for(None, work)?;
         } else {
-            let _ = jit.later(work);
+            let _ = jit.later(Urgency::Hot, work);
         }
         Ok(code)
     }

@@ -6,6 +6,7 @@ use super::bindings::{Bindings, CallAction};
 use super::definition::Definition;
 use super::slots::CallTarget;
 use super::tier::CompilePlan;
+use super::worker::Urgency;
 use super::{Jit, batch, refusal};
 use crate::codegen::{CodegenError, HAS_COMPILER};
 use crate::failure::Failure;
@@ -77,7 +78,9 @@ pub(super) fn make_later(
         for definition in batch {
             bindings.queued().keep_plan(definition, batch::plan(jit, bindings, definition));
         }
-        jit.later(move || _ = batch::make(&jit_of_worker, request.bindings(), request.definitions()))?;
+        jit.later(Urgency::Later, move || {
+            _ = batch::make(&jit_of_worker, request.bindings(), request.definitions())
+        })?;
     }
     Ok(())
 }

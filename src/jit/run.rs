@@ -10,7 +10,7 @@ use super::osr::HotLoops;
 use super::request::{has_code_or_compiler, materialize};
 use super::slots::CallTarget;
 use super::state::State;
-use super::tier::Tier;
+use super::tier::{self, Tier};
 use super::{Jit, nanoseconds};
 use crate::codegen::LoopEntry;
 use crate::failure::{Failure, RunFailure};
@@ -147,7 +147,7 @@ impl JitRun<'_> {
         if self.jit.options.waits_for_code {
             self.jit.wait_for(None, work).ok()
         } else {
-            self.jit.later(work).ok()
+            self.jit.later(tier::urgency(&owner.function), work).ok()
         }
     }
 }

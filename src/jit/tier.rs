@@ -9,6 +9,7 @@
 //! small callees, by what they are and not by what has been called: the same
 //! program gets the same code in every run.
 
+use super::worker::Urgency;
 use crate::codegen::{CompileOptions, Level};
 use crate::host::Builtin;
 use crate::name::Name;
@@ -131,6 +132,13 @@ const LARGEST: usize = 6000;
 
 /// The largest number of functions that an inlined function may reach by calls.
 const MOST_REACHED: usize = 100;
+
+/// Returns how urgent the optimised code of a hot function is: where it is small, and does not
+/// call itself, the code of its callers contains it.
+pub(super) fn urgency(function: &CheckedFunction) -> Urgency {
+    let is_recursive = || function.callees.iter().any(|callee| callee.name == function.name);
+    if function.nodes.len() <= SMALL && !is_recursive() { Urgency::Last } else { Urgency::Hot }
+}
 
 /// Chooses the functions to inline into `function`, each after those it calls
 /// itself. Leaves out a callee from which a call that would fail can be reached,

@@ -4,7 +4,7 @@
 //! stack overflow, and the stack of a running program belongs to that program.
 //! So LLVM runs nowhere but here. Threads start when there is work for them;
 //! jobs with a waiting thread go before background jobs, until there are many
-//! of the latter.
+//! of the latter. Code of what is hot leaves a processor to the program that runs.
 //!
 //! A forked child starts its own threads. Locks and condition variables are the
 //! standard library's here: words without any registration of waiting threads.
@@ -32,6 +32,13 @@ const SHARE: u64 = 64;
 /// How long a worker without work spins before it sleeps.
 const LINGER: Duration = Duration::from_micros(40);
 
+/// How long a worker waits for something else before it compiles what is inlined where it is
+/// called. A caller becomes hot soon after what it calls, and is worth more.
+const DELAY: Duration = Duration::from_millis(1);
+
+/// The number of jobs for code of what is hot beyond which all workers take part.
+const MANY_HOT: usize = 8;
+
 /// Background jobs go first when there are more than this many. Otherwise
 /// programs that request code all the time, on more threads than there are
 /// workers, would make them wait for ever, and ever more of them.
@@ -49,8 +56,13 @@ pub(super) type Announcement = Box<dyn FnOnce()>;
 pub(super) enum Urgency {
     /// A thread waits for it.
     Now,
+    /// Background work for what is hot in a program that runs.
+    Hot,
     /// Background work, ahead of its use.
     Later,
+    /// Background work for what is hot, too, but of little use: what is inlined where it is
+    /// called.
+    Last,
 }
 
 /// The worker threads. Closing or dropping them finishes the jobs that threads
@@ -87,7 +99,11 @@ struct Queue {
 #[derive(Default)]
 struct Jobs {
     now: VecDeque<Job>,
+    hot: VecDeque<Job>,
     later: VecDeque<Job>,
+    last: VecDeque<Job>,
+    /// Until when a job of the last ones waits for others.
+    delayed: Option<Instant>,
     /// The number of threads that wait for a job, or have finished one.
     idle: usize,
     closed: bool,
@@ -183,8 +199,10 @@ impl Workers {
     pub(super) fn submit(&self, urgency: Urgency, job: Job) -> std::io::Result<()> {
         let mut team = locked_steadily(&self.team);
         team.replace_after_fork();
-        if locked(&team.queue.jobs).are_many() {
-            team.start_another(self.most.load(Ordering::Relaxed), self.stack)?;
+        let most = self.most.load(Ordering::Relaxed);
+        let wanted = locked(&team.queue.jobs).wanted(urgency, most);
+        if let Some(most) = wanted {
+            team.start_another(most, self.stack)?;
         }
         team.queue.push(urgency, job);
         Ok(())
@@ -204,7 +222,7 @@ impl Workers {
         // A fork or an exit must not wait for what the threads do.
         process::within(Activity::Elsewhere, || {
             let mut jobs = locked(&queue.jobs);
-            while jobs.idle < threads || !(jobs.now.is_empty() && jobs.later.is_empty()) {
+            while jobs.idle < threads || jobs.len() > 0 {
                 jobs = queue.rest.wait(jobs).unwrap_or_else(PoisonError::into_inner);
             }
         });
@@ -264,7 +282,7 @@ impl Team {
 
     /// Returns the threads, which end after the jobs that threads wait for, and
     /// the other jobs.
-    fn close(&mut self) -> (Vec<JoinHandle<()>>, VecDeque<Job>) {
+    fn close(&mut self) -> (Vec<JoinHandle<()>>, Vec<Job>) {
         self.replace_after_fork();
         let given_up = locked(&self.queue.jobs).close();
         self.queue.waiting.fetch_sub(given_up.len(), Ordering::Relaxed);
@@ -274,34 +292,67 @@ impl Team {
 }
 
 impl Jobs {
-    /// Returns whether there are more jobs than idle threads.
-    fn are_many(&self) -> bool {
-        self.idle <= self.now.len() + self.later.len()
+    fn len(&self) -> usize {
+        self.now.len() + self.background()
     }
 
-    fn close(&mut self) -> VecDeque<Job> {
-        self.closed = true;
-        std::mem::take(&mut self.later)
+    fn background(&self) -> usize {
+        self.hot.len() + self.later.len() + self.last.len()
     }
 
-    /// Takes the next job.
-    fn pop(&mut self) -> Option<Job> {
-        if self.later.len() > BACKLOG {
-            return self.later.pop_front();
+    /// Returns how many threads there may be, of `most`, once there is another job; `None` if
+    /// those that are idle are enough.
+    fn wanted(&self, urgency: Urgency, most: usize) -> Option<usize> {
+        let is_hot = matches!(urgency, Urgency::Hot | Urgency::Last);
+        let spares_one = is_hot && self.now.is_empty() && self.background() < MANY_HOT;
+        let most = if spares_one { most.saturating_sub(1).max(1) } else { most };
+        (self.idle <= self.len()).then_some(most)
+    }
+
+    fn push(&mut self, urgency: Urgency, job: Job) {
+        match urgency {
+            Urgency::Now => self.now.push_back(job),
+            Urgency::Hot => self.hot.push_back(job),
+            Urgency::Later => self.later.push_back(job),
+            Urgency::Last => {
+                self.last.push_back(job);
+                self.delayed.get_or_insert_with(|| Instant::now() + DELAY);
+            }
         }
-        self.now.pop_front().or_else(|| self.later.pop_front())
+    }
+
+    fn close(&mut self) -> Vec<Job> {
+        self.closed = true;
+        [&mut self.hot, &mut self.later, &mut self.last].into_iter().flat_map(std::mem::take).collect()
+    }
+
+    /// Takes the next job, if there is one that need not wait for others.
+    fn pop(&mut self) -> Option<Job> {
+        let has_backlog = self.background() > BACKLOG;
+        let urgent = if has_backlog { None } else { self.now.pop_front() };
+        let found = urgent.or_else(|| self.hot.pop_front()).or_else(|| self.later.pop_front());
+        found.or_else(|| self.pop_last()).or_else(|| self.now.pop_front())
+    }
+
+    fn pop_last(&mut self) -> Option<Job> {
+        self.delayed.is_none_or(|until| until <= Instant::now()).then(|| {
+            let job = self.last.pop_front();
+            self.delayed = self.delayed.filter(|_| !self.last.is_empty());
+            job
+        })?
+    }
+
+    /// Returns how long to wait for others before the next job can be taken.
+    fn delay(&self) -> Option<Duration> {
+        let until = self.delayed.filter(|_| !self.last.is_empty())?;
+        Some(until.saturating_duration_since(Instant::now()))
     }
 }
 
 impl Queue {
     fn push(&self, urgency: Urgency, job: Job) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        let mut jobs = locked(&self.jobs);
-        match urgency {
-            Urgency::Now => jobs.now.push_back(job),
-            Urgency::Later => jobs.later.push_back(job),
-        }
-        drop(jobs);
+        locked(&self.jobs).push(urgency, job);
         self.wake.notify_one();
     }
 
@@ -335,6 +386,11 @@ impl Queue {
             }
             if jobs.closed {
                 return None;
+            }
+            if let Some(delay) = jobs.delay() {
+                let waited = self.wake.wait_timeout(jobs, delay);
+                jobs = waited.unwrap_or_else(PoisonError::into_inner).0;
+                continue;
             }
             self.rest.notify_all();
             jobs = self.wake.wait(jobs).unwrap_or_else(PoisonError::into_inner);
@@ -408,6 +464,40 @@ mod tests {
         let order = order(BACKLOG + 2, 3);
         assert_eq!(order[..6], [false, false, true, true, true, false]);
         assert_eq!(order.len(), BACKLOG + 5);
+    }
+
+    #[test]
+    fn what_is_inlined_where_it_is_called_goes_last() {
+        let (mut jobs, ran) = (Jobs::default(), Arc::new(Mutex::new(Vec::new())));
+        for urgency in [Urgency::Last, Urgency::Later, Urgency::Hot, Urgency::Now, Urgency::Last] {
+            let ran = ran.clone();
+            let job = move || {
+                locked(&ran).push(urgency);
+                Box::new(|| ()) as Announcement
+            };
+            jobs.push(urgency, Box::new(job));
+        }
+        let mut run = |jobs: &mut Jobs| jobs.pop().map(|job| job()).is_some();
+        while run(&mut jobs) {}
+        assert_eq!(*locked(&ran), [Urgency::Now, Urgency::Hot, Urgency::Later]);
+        assert!(jobs.delay().is_some_and(|delay| delay <= DELAY));
+        jobs.delayed = Some(Instant::now());
+        while run(&mut jobs) {}
+        assert_eq!(locked(&ran)[3..], [Urgency::Last, Urgency::Last]);
+        assert_eq!((jobs.len(), jobs.delay()), (0, None));
+    }
+
+    #[test]
+    fn code_of_what_is_hot_leaves_a_processor_to_the_program() {
+        let mut jobs = Jobs::default();
+        assert_eq!((jobs.wanted(Urgency::Hot, 4), jobs.wanted(Urgency::Last, 1)), (Some(3), Some(1)));
+        assert_eq!((jobs.wanted(Urgency::Now, 4), jobs.wanted(Urgency::Later, 4)), (Some(4), Some(4)));
+        for _ in 0..MANY_HOT {
+            jobs.push(Urgency::Hot, Box::new(|| Box::new(|| ()) as Announcement));
+        }
+        assert_eq!(jobs.wanted(Urgency::Hot, 4), Some(4));
+        jobs.idle = MANY_HOT + 1;
+        assert_eq!(jobs.wanted(Urgency::Now, 4), None);
     }
 
     #[test]

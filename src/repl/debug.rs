@@ -2,7 +2,7 @@
 //! inspecting a failure.
 
 use super::command::CommandError;
-use super::session::{ANS, ReplSession};
+use super::session::ReplSession;
 use crate::debugger::Ending;
 use crate::error::Error;
 use crate::host::Output;
@@ -50,7 +50,7 @@ fn finish(session: &mut ReplSession<'_>, result: Result<f64, Error>) -> Result<(
     }
     let value = result?;
     let _ = session.screen.value(value);
-    session.context.declare(ANS, value)?;
+    session.keep_answer(value);
     Ok(())
 }
 

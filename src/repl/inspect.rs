@@ -2,7 +2,7 @@
 
 use super::command::CommandError;
 use super::denotation::Denotation;
-use super::session::{ANS, ReplSession};
+use super::session::ReplSession;
 use crate::context::{Description, Stage};
 use crate::host::decimal::format_number;
 use crate::{Mode, State, Tier};
@@ -39,7 +39,8 @@ fn bytes(count: u64) -> String {
 pub(super) fn list(session: &mut ReplSession<'_>, _: &str) -> Result<(), CommandError> {
     let all = session.context.definitions();
     let mut variables = session.context.variable_names();
-    variables.retain(|name| name != ANS && !name.contains("._"));
+    let own = session.own_variable();
+    variables.retain(|name| Some(name.as_str()) != own && !name.contains("._"));
     let (constants, variables): (Vec<String>, Vec<String>) =
         variables.into_iter().partition(|name| name.contains('.'));
     let imports = session.context.imports_in_force();

@@ -7,7 +7,7 @@
 
 use super::command::CommandError;
 use super::inspect::counted;
-use super::session::{ANS, ReplSession};
+use super::session::ReplSession;
 use super::session_file::is_of_session;
 use crate::bytes::checksum;
 use crate::saved_session::is_session;
@@ -48,7 +48,7 @@ fn write(session: &mut ReplSession<'_>, path: &Path) -> Result<(), CommandError>
         let without_code = session.file.save(session.context, path)?;
         about = without_code.map_or(about, |reason| format!(" without code: {reason}"));
     } else {
-        let script = marked(&session.context.script(&[ANS]));
+        let script = marked(&session.context.script(session.own_variable().as_slice()));
         let failed = |error| CommandError::File { path: path.to_owned(), error };
         write_atomically(path, script.as_bytes()).map_err(failed)?;
     }

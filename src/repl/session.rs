@@ -62,6 +62,8 @@ pub(super) struct ReplSession<'c> {
     pub(super) draft: Option<FailedEdit>,
     /// Whether the user's own file is run, first and after `:reset`.
     runs_init: bool,
+    /// Whether the program has a variable `ans` of its own, which no value replaces.
+    has_own_ans: bool,
     is_out_of_time: bool,
     /// How long each input may take, if the time is not for the whole session.
     time_for_each: Option<Duration>,
@@ -125,6 +127,7 @@ impl<'c> ReplSession<'c> {
             last_input: None,
             draft: None,
             runs_init: false,
+            has_own_ans: false,
             is_out_of_time: false,
             time_for_each: None,
             is_interrupted: false,
@@ -359,6 +362,10 @@ impl<'c> ReplSession<'c> {
                 Ok(outcome) => {
                     if let Outcome::Declared { names } = &outcome {
                         tally.set_again += names.iter().filter(|name| known.contains(*name)).count();
+                        self.has_own_ans |= names.iter().any(|name| name == ANS);
+                    }
+                    if let (Outcome::Value(value), false) = (&outcome, self.has_own_ans) {
+                        let _ = context.declare(ANS, *value);
                     }
                     report(context, &outcome, feedback, &screen, reporter, &mut tally);
                 }
@@ -425,10 +432,21 @@ impl<'c> ReplSession<'c> {
     }
 
     fn declare_ans(&mut self) {
-        if self.context.variable(ANS).is_err() {
-            // There is always room for a first variable.
-            let _ = self.context.declare(ANS, 0.0);
+        self.has_own_ans = self.context.variable(ANS).is_ok();
+        self.keep_answer(0.0);
+    }
+
+    /// Keeps a value as the last one.
+    pub(super) fn keep_answer(&mut self, value: f64) {
+        if !self.has_own_ans {
+            // There is always room for it since the session began.
+            let _ = self.context.declare(ANS, value);
         }
+    }
+
+    /// Returns the variable that is the session's and not the program's.
+    pub(super) fn own_variable(&self) -> Option<&'static str> {
+        (!self.has_own_ans).then_some(ANS)
     }
 
     fn changes(&mut self, changes: &[Change], nothing: &str) {
@@ -479,7 +497,6 @@ fn report(
     match outcome {
         Outcome::Value(value) => {
             let _ = context.output().value(*value);
-            let _ = context.declare(ANS, *value);
         }
         Outcome::Defined { name, redefined, warnings } => {
             *(if *redefined { &mut tally.redefined } else { &mut tally.defined }) += 1;

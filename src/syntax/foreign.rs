@@ -328,8 +328,9 @@ pub fn assigned_otherwise(source: &Source, place: Span) -> Option<(String, bool)
     (is_list && rest.contains('=')).then(|| (help(), false))
 }
 
-/// Returns the advice for the undeclared variable at `place`, if it is a parameter of a
-/// definition that the lines before it, which are indented as this one is, seem to go on with.
+/// Returns the advice for the undeclared variable at `place`, if it is a parameter or a variable
+/// of a definition that the lines before it, which are indented as this one is, seem to go on
+/// with.
 pub fn ended_definition(source: &Source, place: Span) -> Option<String> {
     /// More lines are not looked at.
     const MOST: usize = 64;
@@ -346,10 +347,22 @@ pub fn ended_definition(source: &Source, place: Span) -> Option<String> {
     let head = if is_indented(last) { lines.find(|line| !is_indented(line))? } else { last };
     let (function, parameters) = head.strip_prefix("def ")?.split_once('(')?;
     let is_parameter = parameters.split(')').next()?.split([' ', ',', '(']).any(|word| word == name);
-    let is_short = short(function).is_some() && is_parameter && before.len() < 1 << 20;
+    let is_small = before.len() < 1 << 20;
+    let body = || before.rfind(head).map_or("", |at| &before[at..]);
+    let is_own = is_small && (is_parameter || declares(body(), name));
+    let is_short = short(function).is_some() && is_own;
     is_short.then(|| {
         let end = before.rfind(last).map_or(0, |at| before[..at].lines().count()) + 1;
         format!("the definition of `{function}` ends on line {end}; `:` at its end goes on")
+    })
+}
+
+/// Returns whether a text seems to declare a variable: `var i = 0`, `var n = 1, i = 0`.
+fn declares(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (text[..at].trim_end(), text[at + name.len()..].trim_start());
+        let is_value = after.starts_with('=') && !after.starts_with("==");
+        is_value && before.len() < at && (before.ends_with("var") || before.ends_with(','))
     })
 }
 

@@ -234,6 +234,11 @@ pub enum UnaryMeaning {
 }
 
 impl UnaryMeaning {
+    /// Returns what an operator means if no program has defined it.
+    pub(super) fn built_in(text: &str) -> Option<Self> {
+        UnaryOp::ALL.into_iter().find(|op| op.text() == text).map(Self::BuiltIn)
+    }
+
     fn function(self) -> Option<Name> {
         if let Self::Function(function) = self { Some(function) } else { None }
     }
@@ -267,6 +272,20 @@ pub enum BinaryAction {
     Function(Name),
 }
 
+impl BinaryMeaning {
+    /// Returns what an operator means that a program may define anew, if nothing has.
+    pub(super) fn built_in(text: &str) -> Option<Self> {
+        if text == ":" {
+            return Some(Self { infix: Infix::SEQUENCE, action: BinaryAction::Sequence });
+        }
+        BinaryOp::ALL.into_iter().find(|op| op.text() == text).map(Self::of)
+    }
+
+    fn of(op: BinaryOp) -> Self {
+        Self { infix: Infix::built_in(op), action: BinaryAction::BuiltIn(op) }
+    }
+}
+
 impl BinaryAction {
     fn function(self) -> Option<Name> {
         if let Self::Function(function) = self { Some(function) } else { None }
@@ -286,13 +305,8 @@ impl Operators {
     /// Creates a table of the built-in operators.
     pub fn new(names: &Names) -> Self {
         let unary = UnaryOp::ALL.map(|op| (names.intern(op.text()), UnaryMeaning::BuiltIn(op)));
-        let mut binary: FxHashMap<_, _> = BinaryOp::ALL
-            .iter()
-            .map(|&op| {
-                let meaning = BinaryMeaning { infix: Infix::built_in(op), action: BinaryAction::BuiltIn(op) };
-                (names.intern(op.text()), meaning)
-            })
-            .collect();
+        let mut binary: FxHashMap<_, _> =
+            BinaryOp::ALL.iter().map(|&op| (names.intern(op.text()), BinaryMeaning::of(op))).collect();
         let assign = BinaryMeaning { infix: Infix::ASSIGNMENT, action: BinaryAction::Assign };
         binary.insert(names.intern("="), assign);
         let sequence = BinaryMeaning { infix: Infix::SEQUENCE, action: BinaryAction::Sequence };

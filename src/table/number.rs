@@ -87,7 +87,8 @@ mod tests {
         for text in ["", " ", "\t"] {
             assert_eq!(FieldValue::of(text.as_bytes()), FieldValue::Missing, "{text:?}");
         }
-        for text in ["x", "1,5", "1 2", "--1", "- 1", "0x", "1e", "1__0", "n/a", "1'000"] {
+        for text in ["x", "1,5", "1 2", "-", "+", ".", "-.", "--1", "- 1", "0x", "1e", "1__0", "n/a", "1'000"]
+        {
             assert_eq!(FieldValue::of(text.as_bytes()), FieldValue::Other, "{text}");
         }
         assert_eq!(FieldValue::of(b"\xff"), FieldValue::Other);

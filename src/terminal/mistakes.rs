@@ -12,7 +12,11 @@ pub(crate) fn other_mistakes(context: &Context, source: &Source, misread: &[Diag
         return Vec::new();
     }
     let mut others = context.syntax_errors(source);
-    others.retain(|diagnostic| !misread.contains(diagnostic));
+    // What is wrong with a module was said where that was imported.
+    let is_here = |diagnostic: &Diagnostic| {
+        diagnostic.labels.first().is_some_and(|label| label.source.name() == source.name())
+    };
+    others.retain(|diagnostic| is_here(diagnostic) && !misread.contains(diagnostic));
     others
 }
 

@@ -16,6 +16,27 @@ fn answers(name: &str, input: &str) -> Vec<String> {
     ran.out().lines().map(str::to_owned).collect()
 }
 
+#[test]
+fn a_variable_of_the_program_is_not_the_last_value() {
+    assert_eq!(
+        answers("own ans", "5\nans\nvar ans = 10\n7\nans\n:list\n")[..5],
+        ["5", "5", "ans = 10", "7", "10"]
+    );
+    assert!(answers("list ans", "var ans = 10\n7\n:list\n").contains(&"ans = 10".to_owned()));
+    assert_eq!(answers("reset ans", "var ans = 10\n:reset\n7\nans\n")[2..], ["7", "7"]);
+}
+
+#[test]
+fn commands_evaluate_what_takes_functions() {
+    let plot = answers("plot instance", "import calculus\n:plot integral(sin, 0, x), x = 0..1\n");
+    assert!(plot.len() > 5, "{plot:?}");
+    let input = "def ap(f(x) x) f(x) * 2\n:debug ap(sqrt, 4)\nap(cbrt, 27)\ndef q() ap(fabs, -1)\nq()\nc\n";
+    let debugged = answers("debug instance", input);
+    for value in ["6", "2", "4"] {
+        assert!(debugged.contains(&value.to_owned()), "{debugged:?}");
+    }
+}
+
 /// Returns what is said about inputs that are wrong.
 fn complaints(name: &str, input: &str) -> Vec<String> {
     session(&Folder::new(name), input).err().lines().map(str::to_owned).collect()

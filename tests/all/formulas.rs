@@ -1,6 +1,7 @@
 //! Many formulas in one context.
 
-use kal::{Config, Context, Engine, Formula, Mode};
+use crate::rows::applied;
+use kal::{Column, Config, Context, Engine, Formula, Mode};
 use std::time::{Duration, Instant};
 
 fn context() -> Context {
@@ -20,6 +21,26 @@ fn first_calls(context: &mut Context, formulas: &[Formula]) -> Duration {
         assert_eq!(formula.call(context, &[1.0]).expect("it runs"), number as f64 + 1.0);
     }
     start.elapsed()
+}
+
+#[test]
+fn a_formula_gives_functions_in_every_context() {
+    for mode in [Mode::Lazy, Mode::Eager, Mode::Interpret, Mode::Tiered] {
+        let engine = Engine::with_config(Config::new().mode(mode)).expect("an engine starts");
+        let mut contexts = [(); 2].map(|()| engine.context().expect("a context starts"));
+        for (number, context) in contexts.iter_mut().enumerate() {
+            let text = format!("import series(sum) def apply(f(x) x) f(x) + {number}; def t(i) i");
+            context.eval(&text).expect("it is right");
+        }
+        let [first, second] = &mut contexts;
+        let formula = first.formula("apply(sqrt, x) + sum(t, 1, x)", &["x"]).expect("it is right");
+        assert_eq!(formula.call(first, &[4.0]).expect("it runs"), 12.0, "{mode:?}");
+        assert_eq!(formula.call(second, &[4.0]).expect("it runs"), 13.0, "{mode:?}");
+        first.eval("def apply(f(x) x) f(x) * 100").expect("it is right");
+        assert_eq!(formula.call(first, &[4.0]).expect("it runs"), 210.0, "{mode:?}");
+        let kernel = first.formula_kernel("apply(cbrt, x)", &["x"]).expect("it is right");
+        assert_eq!(applied(&kernel, &[Column::Values(&[27.0])], 1, 1), [300.0], "{mode:?}");
+    }
 }
 
 #[test]

@@ -73,6 +73,17 @@ fn a_saved_session_gives_the_same_answers() {
         ("unary", "def unary ! (x) x + 100\ndef unary - (x) !x\ndef f(x) -x", "f(1)\n-1\n!1"),
         ("host", "def f(x) sqrt(x)\ndef sqrt(x) x * 2\ndef g(x) sqrt(x)", "f(8)\ng(8)"),
         (
+            "operators given to what is redefined",
+            "import stats\ndef unary √ (x) sqrt(x)\ndef q(x) stats.mean(unary√, 1, x)\n\
+             def stats.mean(f(i) a b) f(a) + f(b)",
+            "q(16)\n√9",
+        ),
+        (
+            "operators defined again",
+            "def binary - 20 (x y) x - (1 + y)\ndef binary - 20 (x y) x - (2 + y)",
+            "5 - 2",
+        ),
+        (
             "given",
             "def apply(f(x) x) f(x) + 1\ndef sq(x) x * x\ndef main(x) apply(sq, x)\nvar sq = 3\n\
              def binary & 5 (a b) a + b * sq\ndef both(x) sq & main(x)\ndef local(sq) sq",

@@ -47,7 +47,6 @@
 #include "llvm/Transforms/Scalar/SCCP.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
-#include "llvm/Transforms/Vectorize/SLPVectorizer.h"
 #include "llvm/Transforms/Vectorize/VectorCombine.h"
 
 using namespace llvm;
@@ -115,7 +114,9 @@ struct Passes {
     PipelineTuningOptions Options;
     Options.LoopUnrolling = true;
     Options.LoopVectorization = true;
-    Options.SLPVectorization = true;
+    // It puts a loop's counter into a vector beside what is slow, such as a
+    // divisor, for which the next iteration then waits.
+    Options.SLPVectorization = false;
     return Options;
   }
 
@@ -185,7 +186,6 @@ struct Passes {
                                     .forwardSwitchCondToPhi(true)
                                     .convertSwitchToLookupTable(true)
                                     .needCanonicalLoops(false)));
-    FPM.addPass(SLPVectorizerPass());
     FPM.addPass(VectorCombinePass());
     FPM.addPass(InstCombinePass());
     FPM.addPass(InstSimplifyPass());

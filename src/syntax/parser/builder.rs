@@ -385,7 +385,14 @@ impl<'s> ParserState<'s> {
         (Node::Assign(self.tokens.name(token)), place)
     }
 
+    /// Returns the meaning of `operator` before an operand, if it has one. In the definition of
+    /// a built-in operator, that is the built-in one, also when it is defined again.
     fn unary_meaning(&self, operator: Name) -> Option<UnaryMeaning> {
+        if matches!(self.own_operator(), Some((Fixity::Unary { operator: own }, _)) if own == operator)
+            && let Some(built_in) = UnaryMeaning::built_in(&self.names.text(operator))
+        {
+            return Some(built_in);
+        }
         self.operators.unary(operator).or_else(|| match self.own_operator()? {
             (Fixity::Unary { operator: own }, function) if own == operator => {
                 Some(UnaryMeaning::Function(function))
@@ -394,8 +401,13 @@ impl<'s> ParserState<'s> {
         })
     }
 
-    /// Returns the meaning of `operator` after an operand, if it has one.
+    /// Returns the meaning of `operator` after an operand, in the same way.
     fn binary_meaning(&self, operator: Name) -> Option<BinaryMeaning> {
+        if matches!(self.own_operator(), Some((Fixity::Binary { operator: own, .. }, _)) if own == operator)
+            && let Some(built_in) = BinaryMeaning::built_in(&self.names.text(operator))
+        {
+            return Some(built_in);
+        }
         self.operators.binary(operator).or_else(|| match self.own_operator()? {
             (Fixity::Binary { operator: own, precedence }, function) if own == operator => {
                 let action = BinaryAction::Function(function);

@@ -20,12 +20,82 @@ impl<'c> IrLowering<'_, 'c> {
             Builtin::Call(_) if builtin.is_pow() => self.binary(BinaryOp::Power),
             Builtin::Call(function) => {
                 let first = self.values.len().checked_sub(function.arity() as usize).ok_or_else(missing)?;
-                let value = self.pure_call(function, &self.values[first..])?;
-                self.values.truncate(first);
+                let arguments = self.values.split_off(first);
+                let value = match self.exact(function, &arguments)? {
+                    Some(value) => value,
+                    None => self.pure_call(function, &arguments)?,
+                };
                 self.values.push(value);
                 Ok(())
             }
         }
+    }
+
+    /// Computes a function of the library with instructions, if they are exact; `None` if it is
+    /// called. They are those of its definition in [`crate::host`].
+    fn exact(
+        &mut self,
+        function: PureFunction,
+        arguments: &[FloatValue<'c>],
+    ) -> Result<Option<FloatValue<'c>>> {
+        if arguments.iter().all(|argument| argument.is_const()) {
+            return Ok(None);
+        }
+        let features = self.options.processor.features();
+        let double = self.types.double;
+        let number = |number| double.const_float(number);
+        let value = match (function.text(), arguments) {
+            ("fma", arguments) if features.has("fma") => self.exact_intrinsic("llvm.fma", arguments)?,
+            ("rint" | "nearbyint", arguments) if features.has("sse4.1") => {
+                self.exact_intrinsic("llvm.rint", arguments)?
+            }
+            ("sign", &[x]) => {
+                let negative = self.chosen((FloatPredicate::OLT, x, number(0.0)), number(-1.0), x)?;
+                self.chosen((FloatPredicate::OGT, x, number(0.0)), number(1.0), negative)?
+            }
+            ("fmax" | "max", &[x, y]) => {
+                let larger = self.chosen((FloatPredicate::OLT, x, y), y, x)?;
+                self.chosen((FloatPredicate::UNO, x, x), y, larger)?
+            }
+            ("fmin" | "min", &[x, y]) => {
+                let smaller = self.chosen((FloatPredicate::OLT, x, y), x, y)?;
+                self.chosen((FloatPredicate::UNO, y, y), x, smaller)?
+            }
+            ("fdim", &[x, y]) => {
+                let difference = self.builder.build_float_sub(x, y, "")?;
+                self.chosen((FloatPredicate::OLE, x, y), number(0.0), difference)?
+            }
+            ("mod", &[x, y]) => {
+                self.values.extend([x, y]);
+                self.binary(BinaryOp::Remainder)?;
+                let rest = self.values.pop().ok_or_else(missing)?;
+                let moved = self.builder.build_float_add(rest, y, "")?;
+                let of_positive = self.chosen((FloatPredicate::OLT, rest, number(0.0)), moved, rest)?;
+                let of_negative = self.chosen((FloatPredicate::OLT, rest, number(0.0)), rest, moved)?;
+                let value = self.chosen((FloatPredicate::OLT, y, number(0.0)), of_negative, of_positive)?;
+                let zero = self.exact_intrinsic("llvm.copysign", &[number(0.0), y])?;
+                self.chosen((FloatPredicate::OEQ, rest, number(0.0)), zero, value)?
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(value))
+    }
+
+    fn exact_intrinsic(&self, name: &str, arguments: &[FloatValue<'c>]) -> Result<FloatValue<'c>> {
+        let callee = self.declare(name, &[self.types.double.into()])?;
+        let arguments: Vec<BasicMetadataValueEnum<'c>> = arguments.iter().map(|one| (*one).into()).collect();
+        result(self.builder.build_call(callee, &arguments, "")?)
+    }
+
+    /// Returns one of two values, by a comparison.
+    fn chosen(
+        &self,
+        (predicate, left, right): (FloatPredicate, FloatValue<'c>, FloatValue<'c>),
+        yes: FloatValue<'c>,
+        no: FloatValue<'c>,
+    ) -> Result<FloatValue<'c>> {
+        let truth = self.builder.build_float_compare(predicate, left, right, "")?;
+        Ok(self.builder.build_select(truth, yes, no, "")?.into_float_value())
     }
 
     fn intrinsic(&mut self, intrinsic: Intrinsic) -> Result<()> {

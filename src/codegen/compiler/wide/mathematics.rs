@@ -47,6 +47,14 @@ impl<'c> WideLowering<'_, 'c> {
                 let negative = self.select(is(FloatPredicate::OLT, x, number(0.0))?, number(-1.0), x)?;
                 self.select(is(FloatPredicate::OGT, x, number(0.0))?, number(1.0), negative)
             }
+            ("fmax" | "max", &[x, y]) => {
+                let larger = self.select(is(FloatPredicate::OLT, x, y)?, y, x)?;
+                self.select(is(FloatPredicate::UNO, x, x)?, y, larger)
+            }
+            ("fmin" | "min", &[x, y]) => {
+                let smaller = self.select(is(FloatPredicate::OLT, x, y)?, x, y)?;
+                self.select(is(FloatPredicate::UNO, y, y)?, x, smaller)
+            }
             ("fdim", &[x, y]) => {
                 let difference = self.arithmetic(BinaryOp::Subtract, x, y)?;
                 let is_less = is(FloatPredicate::OLE, x, y)?;
