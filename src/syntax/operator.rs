@@ -273,7 +273,7 @@ pub enum BinaryAction {
 }
 
 impl BinaryMeaning {
-    /// Returns what an operator means that a program may define anew, if nothing has.
+    /// Returns what an operator means that a program may define, if none has.
     pub(super) fn built_in(text: &str) -> Option<Self> {
         if text == ":" {
             return Some(Self { infix: Infix::SEQUENCE, action: BinaryAction::Sequence });

@@ -287,13 +287,19 @@ impl Resolver<'_, '_> {
             let Some(&argument) = arguments[call].get(function.position as usize) else { continue };
             let nodes = starts[argument]..argument + 1;
             let inside = self.mistakes.within(&nodes);
+            let is_expression = nodes.len() > 1;
             let is_the_same = |&(number, node): &(usize, usize)| {
-                self.mistake(number).code == ErrorCode::UnknownVariable && self.is_function(body, node)
+                self.mistake(number).code == ErrorCode::UnknownVariable
+                    && (is_expression || self.is_function(body, node))
             };
             if !inside.iter().all(is_the_same) {
                 continue;
             }
-            // The names of functions in it are the same mistake.
+            let names_functions = inside.iter().any(|(_, node)| self.is_function(body, *node));
+            let unknown: Vec<_> = inside.iter().map(|(_, node)| &body.nodes[*node]).collect();
+            let free = if names_functions { &[] } else { &*unknown };
+            // The names of functions in it, and the variables that its parameters would be, are
+            // the same mistake.
             self.mistakes.dropped.extend(inside.into_iter().map(|(number, _)| number));
             let text = self.checker.text(callee);
             let (number, arguments) = (function.position + 1, arguments_of(function.arity));
@@ -304,13 +310,30 @@ impl Resolver<'_, '_> {
                 Some((given, position)) => {
                     format!("`{}` is given as argument {}", self.checker.text(given), position + 1)
                 }
-                None => "a function is given by its name, `sin`, an operator as `binary+`".to_owned(),
+                None => {
+                    self.as_definition(free, function.arity, span.unwrap_or_default()).unwrap_or_else(|| {
+                        "a function is given by its name, `sin`, an operator as `binary+`".to_owned()
+                    })
+                }
             };
             self.mistakes.at = argument;
             let error = self.error(ErrorCode::FunctionWanted, span.unwrap_or_default(), message);
             error.labels[0].message = label.into();
             error.help = Some(help);
         }
+    }
+
+    /// Returns the advice for an expression with these unknown names, which is given where a
+    /// function is wanted, if it looks like the body of that.
+    fn as_definition(&self, free: &[&ast::Node], arity: u32, span: Span) -> Option<String> {
+        const LONGEST: usize = 40;
+        let &ast::Node::Variable(parameter) = *free.first()? else { return None };
+        let is_it = |node: &&ast::Node| matches!(node, ast::Node::Variable(name) if *name == parameter);
+        let body = self.checker.source.slice(span);
+        let fits =
+            arity == 1 && free.iter().all(is_it) && body.len() <= LONGEST && !body.contains(['\n', '`']);
+        let parameter = self.checker.text(parameter);
+        fits.then(|| format!("define the function before, and give its name: `def f({parameter}) {body}`"))
     }
 
     /// Says of the names that nothing has which functions they may be, where calls are given
