@@ -79,7 +79,7 @@ pub(super) fn make_later(
             bindings.queued().keep_plan(definition, batch::plan(jit, bindings, definition));
         }
         jit.later(Urgency::Later, move || {
-            _ = batch::make(&jit_of_worker, request.bindings(), request.definitions())
+            _ = batch::make(&jit_of_worker, request.bindings(), request.definitions());
         })?;
     }
     Ok(())

@@ -477,7 +477,7 @@ mod tests {
             };
             jobs.push(urgency, Box::new(job));
         }
-        let mut run = |jobs: &mut Jobs| jobs.pop().map(|job| job()).is_some();
+        let run = |jobs: &mut Jobs| jobs.pop().map(|job| job()).is_some();
         while run(&mut jobs) {}
         assert_eq!(*locked(&ran), [Urgency::Now, Urgency::Hot, Urgency::Later]);
         assert!(jobs.delay().is_some_and(|delay| delay <= DELAY));
