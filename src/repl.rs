@@ -105,6 +105,8 @@ pub(crate) fn start(
     session.is_transcript = arguments.transcript;
     session.edit_mode = arguments.edit_mode();
     session.file = SessionFile::new(arguments.resume.clone());
+    // That of a saved session is the last value.
+    session.has_own_ans &= resumed.is_none();
     if is_shown && !arguments.quiet {
         session.banner();
     }

@@ -17,6 +17,9 @@ impl Context {
     /// Imports a module: reads it, and those that it imports, as far as that has not
     /// been done or they have changed, and makes its names known.
     pub(super) fn import(&mut self, import: &Import) -> Result<Outcome, Error> {
+        if let Some(second) = library::same_qualifier(import, self.world.imports()) {
+            return Err(Error::Invalid(vec![second]));
+        }
         let read = {
             // One of which a function was removed is read again.
             let known = |name| self.world.module(name).filter(|module| self.is_whole(module)).cloned();
@@ -31,9 +34,6 @@ impl Context {
         let module = module.ok_or_else(|| Error::NoFunction(import.module.to_string()))?;
         if let Some(unknown) = library::unknown_name(import, &module) {
             return Err(refused(unknown));
-        }
-        if let Some(second) = library::same_qualifier(import, self.world.imports()) {
-            return Err(refused(second));
         }
         let imported = library::imported(import, module);
         let mut operators = Operators::clone(self.world.operators());

@@ -63,7 +63,7 @@ pub(super) struct ReplSession<'c> {
     /// Whether the user's own file is run, first and after `:reset`.
     runs_init: bool,
     /// Whether the program has a variable `ans` of its own, which no value replaces.
-    has_own_ans: bool,
+    pub(super) has_own_ans: bool,
     is_out_of_time: bool,
     /// How long each input may take, if the time is not for the whole session.
     time_for_each: Option<Duration>,
