@@ -225,7 +225,7 @@ impl Cache {
         if !self.keeps(source) {
             return None;
         }
-        if self.store.is_opened(source.name()) {
+        if self.is_opened(source, module) {
             return self.opened(source, module).map(CheckedText::Same);
         }
         let text = identity(source, module);
@@ -269,6 +269,14 @@ impl Cache {
         let earlier = opened.earlier.as_ref().map(|text| CheckedText::Earlier(text.items.clone()));
         self.sources(|sources| sources.push(opened));
         checked.map(CheckedText::Same).or(earlier)
+    }
+
+    /// Returns whether the packs of a text of that name have been read, which was the same
+    /// module or a program as well. A program may be a module of its own modules.
+    fn is_opened(&self, source: &Source, module: Option<&str>) -> bool {
+        let is_it =
+            |known: &CachedSource| known.module.as_deref() == module && known.source.name() == source.name();
+        self.sources(|sources| sources.iter().any(is_it))
     }
 
     /// Returns the items of a text whose packs have been read.
@@ -408,8 +416,16 @@ impl Cache {
         }
         // No lock is held while files are written: another thread may fork.
         let mut sources = self.sources(std::mem::take);
-        for source in sources.iter_mut().filter(|source| source.folder.is_some()) {
-            let kept = self.store.take(source.source.name()).unwrap_or_default();
+        for index in 0..sources.len() {
+            let Some((source, later)) = sources[index..].split_first_mut() else { continue };
+            if source.folder.is_none() {
+                continue;
+            }
+            let name = source.source.name();
+            // A program that is a module as well has the code of both.
+            let is_shared = later.iter().any(|other| other.source.name() == name);
+            let kept = if is_shared { self.store.copy(name) } else { self.store.take(name) };
+            let kept = kept.unwrap_or_default();
             let kept_text = source.unwritten.take().map(Arc::unwrap_or_clone);
             let new = kept_text.or_else(|| text(&source.source, source.module.as_deref()));
             let mut text = new.unwrap_or_default();

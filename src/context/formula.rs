@@ -35,8 +35,7 @@ pub struct Formula {
     engine: Engine,
     code: Arc<FormulaCode>,
     arity: u32,
-    /// Its function, if that calls aliases or instances: other contexts may not have bound them.
-    adopts: Option<Arc<CheckedFunction>>,
+    function: Arc<CheckedFunction>,
 }
 
 impl Formula {
@@ -57,9 +56,8 @@ impl Formula {
         let _environment = DefaultEnvironment::enter();
         let _limit = context.limit()?;
         context.backend.admit_formula(&self.engine, &self.code)?;
-        if let Some(function) = &self.adopts {
-            context.adopt_aliases(function);
-        }
+        // Other contexts may not have bound the aliases and instances that it calls.
+        context.adopt_unbound(&self.function);
         let result = context.backend.run_formula(&self.code, arguments, &mut context.outside);
         result.map_err(|stopped| {
             context.suggestions.refill();
@@ -94,9 +92,7 @@ impl Context {
         self.backend.admit(&self.engine, &function)?;
         let code = self.backend.formula(&function).map_err(|failure| self.failed(&failure))?;
         let arity = function.arity();
-        let calls_instances = function.takes_or_gives(self.engine.names());
-        let adopts = (calls_instances || !self.world.imports().is_empty()).then_some(function);
-        Ok(Formula { engine: self.engine.clone(), code: Arc::new(code), arity, adopts })
+        Ok(Formula { engine: self.engine.clone(), code: Arc::new(code), arity, function })
     }
 
     /// Returns the function of an expression with parameters.

@@ -166,6 +166,15 @@ impl Context {
         }
     }
 
+    /// Binds the aliases and instances that a function calls and that nothing is bound to.
+    pub(super) fn adopt_unbound(&mut self, function: &CheckedFunction) {
+        for callee in &function.callees {
+            if !self.world.defines(callee.name) {
+                self.adopt_alias(callee.name);
+            }
+        }
+    }
+
     /// Binds a name to the function of a module that it is an alias of, or to the instance that
     /// it is the name of, if it is one.
     pub(super) fn adopt_alias(&mut self, name: Name) {

@@ -5,7 +5,7 @@ use super::gaps::Gaps;
 use crate::abi::HeldVariables;
 use crate::budget::{ContextBudget, ReachedLimit};
 use crate::sema::checked::CheckedFunction;
-use crate::tape::op::{Op, encode};
+use crate::tape::op::{LONGEST, Op, encode};
 use crate::tape::{CountedLoop, Tape};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,8 +35,12 @@ pub(super) struct EntryPoint {
     pub(super) frame: u32,
 }
 
+/// The words after the last instruction: wherever one begins, the longest one could.
+const PADDING: usize = LONGEST - 1;
+
 /// All linked instructions. Their memory is charged to the budget.
 pub(super) struct CodeMemory {
+    /// The instructions, and the padding after them.
     words: Vec<u32>,
     regions: BTreeMap<u32, Region>,
     gaps: Gaps,
@@ -60,6 +64,7 @@ impl CodeMemory {
     pub(super) fn new(budget: &Arc<ContextBudget>) -> Self {
         let mut words = Vec::new();
         encode(&mut words, Op::Leave, &[]);
+        words.extend([0; PADDING]);
         budget.charge(bytes(words.len()));
         Self {
             words,
@@ -121,7 +126,7 @@ impl CodeMemory {
             let gone = code..code + region.length;
             self.waiting.retain(|at| !gone.contains(at));
             self.breaks.retain(|at, _| !gone.contains(at));
-            if let Some(end) = self.gaps.give(code, region.length, self.words.len() as u32) {
+            if let Some(end) = self.gaps.give(code, region.length, self.end()) {
                 self.cut(end as usize);
             }
         }
@@ -248,16 +253,24 @@ impl CodeMemory {
             self.words[start..start + words.len()].copy_from_slice(words);
             return code;
         }
-        let code = self.words.len() as u32;
+        let code = self.end();
+        self.words.truncate(code as usize);
         self.words.extend_from_slice(words);
+        self.words.extend([0; PADDING]);
         self.budget.charge(bytes(words.len()));
         code
     }
 
+    /// Returns the index of the first word after the last instruction.
+    fn end(&self) -> u32 {
+        (self.words.len() - PADDING) as u32
+    }
+
     /// Truncates the array.
     fn cut(&mut self, end: usize) {
-        self.budget.release(bytes(self.words.len() - end));
+        self.budget.release(bytes(self.end() as usize - end));
         self.words.truncate(end);
+        self.words.extend([0; PADDING]);
         // Keeps room for as much again, so that not every cut reallocates.
         if self.words.capacity() / 4 > end.max(LEAST) {
             self.words.shrink_to(2 * end.max(LEAST));

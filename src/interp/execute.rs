@@ -9,7 +9,7 @@
 
 use super::code::EntryPoint;
 use crate::host::{self, NativeFunction, power};
-use crate::tape::op::Op;
+use crate::tape::op::{LONGEST, Op, number};
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 /// The registers of the interpreter.
@@ -89,6 +89,19 @@ pub(super) fn unlink(link: f64) -> (usize, usize) {
     ((bits >> 32) as usize, bits as u32 as usize)
 }
 
+/// Returns the double that has these bits. To the optimiser it is the result of an operation
+/// on doubles, which keeps the accumulator in a register for doubles: it would be in one for
+/// integers if bits were ever assigned to it.
+fn double(bits: u64) -> f64 {
+    let value = f64::from_bits(bits);
+    value.copysign(value)
+}
+
+/// Returns the bits of a double; see [`double`].
+fn bits(value: f64) -> u64 {
+    value.copysign(value).to_bits()
+}
+
 /// Executes instructions until there is a reason to pause: with `ONCE`, after
 /// one instruction; with `WATCH`, also after a result that is not finite.
 pub(super) fn execute<const ONCE: bool, const WATCH: bool>(
@@ -101,10 +114,14 @@ pub(super) fn execute<const ONCE: bool, const WATCH: bool>(
     // variable has overflowed.
     let (mut stored_over, mut has_overflowed) = (0.0, false);
 
+    // The words from the present instruction on. All places of an instruction are within
+    // them: one check for each instruction, not one for each word.
+    let mut code: &[u32; LONGEST];
+
     // A word of the instruction.
     macro_rules! word {
         ($place:expr) => {
-            words[at + $place]
+            code[$place]
         };
     }
     // The operand in the first word.
@@ -120,7 +137,7 @@ pub(super) fn execute<const ONCE: bool, const WATCH: bool>(
     }
     macro_rules! number {
         ($place:expr) => {
-            f64::from_bits(u64::from(word!($place)) | u64::from(word!($place + 1)) << 32)
+            double(u64::from(word!($place)) | u64::from(word!($place + 1)) << 32)
         };
     }
     macro_rules! slot {
@@ -235,59 +252,63 @@ pub(super) fn execute<const ONCE: bool, const WATCH: bool>(
             others { $($pattern:ident => $action:expr;)+ }
         ) => {
             loop {
-                let Some(op) = Op::of(word!(0)) else { pause!(Pause::Left) };
-                let before = (at, a);
-                match op {
+                let Some(present) = words.get(at..).and_then(|rest| rest.first_chunk()) else {
+                    pause!(Pause::Left)
+                };
+                code = present;
+                let before = (at, a, word!(0));
+                match word!(0) as u8 {
                     $(
-                        Op::$as => give!($as, a $sign slot!(first!())),
-                        Op::$sa => give!($sa, slot!(first!()) $sign a),
-                        Op::$ak => give!($ak, a $sign number!(1)),
-                        Op::$ka => give!($ka, number!(1) $sign a),
-                        Op::$ss => give!($ss, slot!(first!()) $sign slot!(index!(1))),
-                        Op::$sk => give!($sk, slot!(first!()) $sign number!(1)),
-                        Op::$ks => give!($ks, number!(1) $sign slot!(first!())),
-                        Op::$as_to => store!($as_to, a $sign slot!(first!()), index!(1)),
-                        Op::$sa_to => store!($sa_to, slot!(first!()) $sign a, index!(1)),
-                        Op::$ak_to => store!($ak_to, a $sign number!(1), index!(3)),
-                        Op::$ka_to => store!($ka_to, number!(1) $sign a, index!(3)),
-                        Op::$ss_to => store!($ss_to, slot!(first!()) $sign slot!(index!(1)), index!(2)),
-                        Op::$sk_to => store!($sk_to, slot!(first!()) $sign number!(1), index!(3)),
-                        Op::$ks_to => store!($ks_to, number!(1) $sign slot!(first!()), index!(3)),
+                        number::$as => give!($as, a $sign slot!(first!())),
+                        number::$sa => give!($sa, slot!(first!()) $sign a),
+                        number::$ak => give!($ak, a $sign number!(1)),
+                        number::$ka => give!($ka, number!(1) $sign a),
+                        number::$ss => give!($ss, slot!(first!()) $sign slot!(index!(1))),
+                        number::$sk => give!($sk, slot!(first!()) $sign number!(1)),
+                        number::$ks => give!($ks, number!(1) $sign slot!(first!())),
+                        number::$as_to => store!($as_to, a $sign slot!(first!()), index!(1)),
+                        number::$sa_to => store!($sa_to, slot!(first!()) $sign a, index!(1)),
+                        number::$ak_to => store!($ak_to, a $sign number!(1), index!(3)),
+                        number::$ka_to => store!($ka_to, number!(1) $sign a, index!(3)),
+                        number::$ss_to => store!($ss_to, slot!(first!()) $sign slot!(index!(1)), index!(2)),
+                        number::$sk_to => store!($sk_to, slot!(first!()) $sign number!(1), index!(3)),
+                        number::$ks_to => store!($ks_to, number!(1) $sign slot!(first!()), index!(3)),
                     )+
                     $(
-                        Op::$vas => give!($vas, number_of!(a $test slot!(first!()))),
-                        Op::$vsa => give!($vsa, number_of!(slot!(first!()) $test a)),
-                        Op::$vak => give!($vak, number_of!(a $test number!(1))),
-                        Op::$vka => give!($vka, number_of!(number!(1) $test a)),
-                        Op::$vss => give!($vss, number_of!(slot!(first!()) $test slot!(index!(1)))),
-                        Op::$vsk => give!($vsk, number_of!(slot!(first!()) $test number!(1))),
-                        Op::$vks => give!($vks, number_of!(number!(1) $test slot!(first!()))),
-                        Op::$ias => branch!($ias, a $test slot!(first!()), 1),
-                        Op::$isa => branch!($isa, slot!(first!()) $test a, 1),
-                        Op::$iak => branch!($iak, a $test number!(1), 3),
-                        Op::$ika => branch!($ika, number!(1) $test a, 3),
-                        Op::$iss => branch!($iss, slot!(first!()) $test slot!(index!(1)), 2),
-                        Op::$isk => branch!($isk, slot!(first!()) $test number!(1), 3),
-                        Op::$iks => branch!($iks, number!(1) $test slot!(first!()), 3),
-                        Op::$uas => branch!($uas, !(a $test slot!(first!())), 1),
-                        Op::$usa => branch!($usa, !(slot!(first!()) $test a), 1),
-                        Op::$uak => branch!($uak, !(a $test number!(1)), 3),
-                        Op::$uka => branch!($uka, !(number!(1) $test a), 3),
-                        Op::$uss => branch!($uss, !(slot!(first!()) $test slot!(index!(1))), 2),
-                        Op::$usk => branch!($usk, !(slot!(first!()) $test number!(1)), 3),
-                        Op::$uks => branch!($uks, !(number!(1) $test slot!(first!())), 3),
+                        number::$vas => give!($vas, number_of!(a $test slot!(first!()))),
+                        number::$vsa => give!($vsa, number_of!(slot!(first!()) $test a)),
+                        number::$vak => give!($vak, number_of!(a $test number!(1))),
+                        number::$vka => give!($vka, number_of!(number!(1) $test a)),
+                        number::$vss => give!($vss, number_of!(slot!(first!()) $test slot!(index!(1)))),
+                        number::$vsk => give!($vsk, number_of!(slot!(first!()) $test number!(1))),
+                        number::$vks => give!($vks, number_of!(number!(1) $test slot!(first!()))),
+                        number::$ias => branch!($ias, a $test slot!(first!()), 1),
+                        number::$isa => branch!($isa, slot!(first!()) $test a, 1),
+                        number::$iak => branch!($iak, a $test number!(1), 3),
+                        number::$ika => branch!($ika, number!(1) $test a, 3),
+                        number::$iss => branch!($iss, slot!(first!()) $test slot!(index!(1)), 2),
+                        number::$isk => branch!($isk, slot!(first!()) $test number!(1), 3),
+                        number::$iks => branch!($iks, number!(1) $test slot!(first!()), 3),
+                        number::$uas => branch!($uas, !(a $test slot!(first!())), 1),
+                        number::$usa => branch!($usa, !(slot!(first!()) $test a), 1),
+                        number::$uak => branch!($uak, !(a $test number!(1)), 3),
+                        number::$uka => branch!($uka, !(number!(1) $test a), 3),
+                        number::$uss => branch!($uss, !(slot!(first!()) $test slot!(index!(1))), 2),
+                        number::$usk => branch!($usk, !(slot!(first!()) $test number!(1)), 3),
+                        number::$uks => branch!($uks, !(number!(1) $test slot!(first!())), 3),
                     )+
                     $(
-                        Op::$lss => loop_while!($lss, slot!(first!()) $while slot!(index!(1)), 2),
-                        Op::$lsk => loop_while!($lsk, slot!(first!()) $while number!(1), 3),
-                        Op::$lks => loop_while!($lks, number!(1) $while slot!(first!()), 3),
+                        number::$lss => loop_while!($lss, slot!(first!()) $while slot!(index!(1)), 2),
+                        number::$lsk => loop_while!($lsk, slot!(first!()) $while number!(1), 3),
+                        number::$lks => loop_while!($lks, number!(1) $while slot!(first!()), 3),
                     )+
-                    $(Op::$pattern => $action,)+
+                    $(number::$pattern => $action,)+
+                    _ => pause!(Pause::Left),
                 }
-                if WATCH && (std::mem::take(&mut has_overflowed) || (op.computes() && !a.is_finite())) {
+                if WATCH && (std::mem::take(&mut has_overflowed) || (!a.is_finite() && Op::of(before.2).is_some_and(Op::computes))) {
                     pause!(Pause::Nonfinite(Operation {
                         at: before.0,
-                        accumulator: before.1.to_bits(),
+                        accumulator: bits(before.1),
                         stored_over: stored_over.to_bits(),
                     }));
                 }
@@ -345,9 +366,9 @@ pub(super) fn execute<const ONCE: bool, const WATCH: bool>(
                 slot!(first!()) = slot!(index!(1));
                 next!(Copy);
             };
-            GetVariable => give!(GetVariable, f64::from_bits(variables[first!()].load(Ordering::Relaxed)));
+            GetVariable => give!(GetVariable, double(variables[first!()].load(Ordering::Relaxed)));
             SetVariable => {
-                variables[first!()].store(a.to_bits(), Ordering::Relaxed);
+                variables[first!()].store(bits(a), Ordering::Relaxed);
                 next!(SetVariable);
             };
 

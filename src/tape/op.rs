@@ -73,6 +73,13 @@ macro_rules! ops {
             $(#[doc = concat!("`", $template, "`")] $name),+
         }
 
+        /// The number of each operation.
+        #[allow(non_upper_case_globals)]
+        pub mod number {
+            use super::Op;
+            $(#[doc = concat!("`", $template, "`")] pub const $name: u8 = Op::$name as u8;)+
+        }
+
         impl Op {
             /// Every operation, in the order of their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
@@ -326,6 +333,19 @@ pub fn encode(words: &mut Vec<u32>, op: Op, operands: &[Raw]) {
         }
     }
 }
+
+/// The number of words of the longest instruction.
+pub const LONGEST: usize = {
+    let (mut longest, mut index) = (0, 0);
+    while index < Op::ALL.len() {
+        let length = Op::ALL[index].length();
+        if length > longest {
+            longest = length;
+        }
+        index += 1;
+    }
+    longest
+};
 
 /// A decoded instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

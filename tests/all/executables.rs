@@ -99,6 +99,17 @@ fn programs_say_the_same_as_executables() {
 }
 
 #[test]
+fn a_program_that_its_own_modules_import_is_in_its_executable_twice() {
+    let folder = Folder::new();
+    let source = folder.write("pair.kal", "import other\ndef pair(n) other.next(n) + 1\n");
+    folder.write("other.kal", "import pair\ndef next(n) if n < 1 then 0 else pair(n - 1)\n");
+    let made = build(&[&source, "-o", &folder.name("pair")]);
+    assert_eq!((made.out(), made.err(), made.code), ("", "", Some(0)));
+    let ran = execute(&folder.path("pair"), &[], b"");
+    assert_eq!((ran.out(), ran.err(), ran.code), ("", "", Some(0)));
+}
+
+#[test]
 fn an_executable_reads_its_arguments_and_its_input() {
     let folder = Folder::new();
     let source = folder.write("add.kal", "arg(1) + arg(2) + args()\nread() * 2\nread()\n");

@@ -81,6 +81,7 @@ impl<'c> IrLowering<'_, 'c> {
         Ok(Some(value))
     }
 
+    /// Calls an intrinsic of LLVM on doubles.
     fn exact_intrinsic(&self, name: &str, arguments: &[FloatValue<'c>]) -> Result<FloatValue<'c>> {
         let callee = self.declare(name, &[self.types.double.into()])?;
         let arguments: Vec<BasicMetadataValueEnum<'c>> = arguments.iter().map(|one| (*one).into()).collect();
@@ -99,39 +100,21 @@ impl<'c> IrLowering<'_, 'c> {
     }
 
     fn intrinsic(&mut self, intrinsic: Intrinsic) -> Result<()> {
-        let name = match intrinsic {
-            Intrinsic::Sqrt => "llvm.sqrt",
-            Intrinsic::Fabs => "llvm.fabs",
-            Intrinsic::Floor => "llvm.floor",
-            Intrinsic::Ceil => "llvm.ceil",
-            Intrinsic::Trunc => "llvm.trunc",
-            Intrinsic::Copysign => "llvm.copysign",
-            Intrinsic::Fmod => return Err(missing()),
-        };
         let first = self.values.len().checked_sub(intrinsic.arity() as usize).ok_or_else(missing)?;
-        if intrinsic == Intrinsic::Copysign {
-            self.positive_nan()?;
+        let mut arguments = self.values.split_off(first);
+        if let (Intrinsic::Copysign, [_, sign]) = (intrinsic, &mut arguments[..]) {
+            // A NaN counts as positive; see [`crate::host::copysign`].
+            *sign =
+                self.chosen((FloatPredicate::UNO, *sign, *sign), self.types.double.const_zero(), *sign)?;
         }
-        let arguments: Vec<BasicMetadataValueEnum<'c>> = self.values.drain(first..).map(Into::into).collect();
-        let callee = self.declare(name, &[self.types.double.into()])?;
-        self.values.push(result(self.builder.build_call(callee, &arguments, "")?)?);
+        let name = format!("llvm.{}", intrinsic.text());
+        self.values.push(self.exact_intrinsic(&name, &arguments)?);
         Ok(())
     }
 
     /// Returns the square root of a value.
     pub(super) fn square_root(&self, value: FloatValue<'c>) -> Result<FloatValue<'c>> {
-        let callee = self.declare("llvm.sqrt", &[self.types.double.into()])?;
-        result(self.builder.build_call(callee, &[value.into()], "")?)
-    }
-
-    /// Replaces a NaN by 0 as a sign, which counts as positive; see
-    /// [`crate::host::copysign`].
-    fn positive_nan(&mut self) -> Result<()> {
-        let sign = self.values.pop().ok_or_else(missing)?;
-        let is_nan = self.builder.build_float_compare(FloatPredicate::UNO, sign, sign, "")?;
-        let zero = self.types.double.const_zero();
-        self.values.push(self.builder.build_select(is_nan, zero, sign, "")?.into_float_value());
-        Ok(())
+        self.exact_intrinsic("llvm.sqrt", &[value])
     }
 
     /// Returns an intrinsic of LLVM.
