@@ -137,6 +137,10 @@ codes! {
     ConstantCondition = 408;
     /// A text with a format such as `%d`, which `print` writes as it is.
     FormatInText = 409;
+    /// A `for` whose condition ends with `<=` or `>=`: its body runs once more than that says.
+    PastTheEnd = 410;
+    /// A comparison with `nan`, whose answer is always the same.
+    ComparedWithNan = 411;
 }
 
 impl fmt::Display for ErrorCode {

@@ -18,7 +18,7 @@ use crate::library::{self, ModuleItem, ModuleReader, ReadModule};
 use crate::module::{Imports, MemberKind, Module, NameMistake, add_operators, parts, standard};
 use crate::name::{HeldName, Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction};
-use crate::sema::instance::{instance, instance_parts, is_made, misgiven, shown};
+use crate::sema::instance::{instance, instance_parts, is_made, misgiven, operands_of, shown};
 use crate::sema::{self, Environment, Extern, arguments, declaration, unqualified};
 use crate::source::Source;
 use crate::stop::Poll;
@@ -373,7 +373,9 @@ impl<'a> Draft<'a> {
         });
         let warnings: Vec<_> = live
             .flat_map(|caller| caller.callees.iter().map(move |callee| (caller, callee)))
-            .filter_map(|(caller, callee)| self.call(caller, callee))
+            .flat_map(|(caller, callee)| {
+                self.call(caller, callee).into_iter().chain(self.given(caller, callee))
+            })
             .collect();
         self.diagnostics.extend(warnings);
         self.declarations();
@@ -455,6 +457,31 @@ impl<'a> Draft<'a> {
             .flat_map(|caller| caller.callees.iter().map(move |callee| (&**caller, callee)));
         let is_written = |caller: &CheckedFunction| !is_made(&self.names.text(caller.name));
         calls.filter(|(caller, _)| is_written(caller)).find(|(_, callee)| callee.name == instance.name)
+    }
+
+    /// Returns the warning for a call that gives a function which is never defined.
+    fn given(&self, caller: &CheckedFunction, callee: &Callee) -> Option<Diagnostic> {
+        let text = self.names.text(callee.name);
+        let (pattern, given) = instance_parts(&text)?;
+        let is_known = |name: &str| {
+            let is_function = |name| {
+                self.function(name).is_some()
+                    || self.is_of_the_host(name)
+                    || self.externs.contains_key(&name)
+                    || self.refused.contains_key(&name)
+            };
+            self.has_lost_import
+                || operands_of(name).is_some()
+                || is_made(name)
+                || self.names.get(name).is_some_and(is_function)
+        };
+        let unknown = given.into_iter().flatten().find(|name| !is_known(name))?;
+        let message = format!("`{unknown}` is given to `{}` but never defined", shown(pattern));
+        let warning = Diagnostic::error(ErrorCode::UndefinedFunction, &caller.source, callee.span, message);
+        let known = self.functions().into_iter().map(|name| self.names.text(name));
+        let near = nearest(unknown, known.filter(|text| !is_made(text)));
+        let help = near.map(|near| format!("did you mean `{near}`?"));
+        Some(warning.with_note("this call gives it").with_any_help(help).as_warning())
     }
 
     fn call(&self, caller: &CheckedFunction, callee: &Callee) -> Option<Diagnostic> {

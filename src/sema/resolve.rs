@@ -14,6 +14,7 @@ use super::mistakes::Mistakes;
 use super::printing::{self, PrintPlan, PrintRole, PrintStep, PrintedPart};
 use super::scope::LocalScope;
 use super::spans::SpanPacker;
+use super::unqualified;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::module::{MemberKind, parts};
@@ -523,9 +524,11 @@ impl<'c, 'a> Resolver<'c, 'a> {
             }
             let ended = foreign::ended_definition(self.checker.source, span);
             let ended = ended.or_else(|| foreign::continues_declaration(self.checker.source, span));
+            let unqualified = unqualified::advice(&text, environment.names(), environment.hosts());
             let (message, help) = match (foreign::word(self.checker.source, span), near) {
                 _ if is_comment => (None, Some("a comment begins with `#`".to_owned())),
                 _ if ended.is_some() => (None, ended),
+                _ if unqualified.is_some() => (None, unqualified),
                 (Some((message, help)), _) if is_function && foreign::is_infix(&text) => {
                     (Some(message), Some(help))
                 }

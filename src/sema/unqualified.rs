@@ -11,8 +11,9 @@ pub fn advice(name: &str, names: &Names, hosts: &HostFunctions) -> Option<String
         return Some(foreign::PRINT.into());
     }
     let (_, own) = name.rsplit_once('.')?;
-    if constant(own).is_some() {
-        return Some(format!("`{own}` needs no module"));
+    let lower = own.to_ascii_lowercase();
+    if constant(&lower).is_some() {
+        return Some(format!("`{lower}` needs no module"));
     }
     hosts.get(names.get(own)?)?;
     Some(format!("`{own}` needs no module: `{own}(…)`"))

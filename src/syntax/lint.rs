@@ -89,9 +89,15 @@ pub fn explain_run_on(mut mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
 
 fn body_lints(item: &Item, body: &Ast, names: &Names) -> Vec<Diagnostic> {
     let found = body.nodes.iter().enumerate().filter_map(|(at, node)| match node {
-        Node::Then | Node::ForCondition | Node::WhileBody => assigned_condition(item, body, at, names),
+        Node::ForCondition => {
+            assigned_condition(item, body, at, names).or_else(|| past_the_end(item, body, at, names))
+        }
+        Node::Then | Node::WhileBody => assigned_condition(item, body, at, names),
         Node::ForStep => assigned_step(item, body, at, names).or_else(|| constant_end(item, body, at, names)),
         Node::Binary(BinaryOp::Subtract) => continued_line(item, body.spans[at]),
+        Node::Binary(op @ (BinaryOp::Equal | BinaryOp::NotEqual)) => {
+            compared_with_nan(item, body, at, *op == BinaryOp::Equal, names)
+        }
         Node::Text(_) => format_in_text(item, body.spans[at]),
         _ => None,
     });
@@ -105,12 +111,7 @@ fn constant_end(item: &Item, body: &Ast, step: usize, names: &Names) -> Option<D
     let condition = nodes[..step].iter().rposition(|node| *node == Node::ForCondition)?;
     let first = nodes[..condition].iter().rposition(|node| matches!(node, Node::ForVariable(_)))? + 1;
     let Node::ForVariable(variable) = nodes[first - 1] else { return None };
-    let is_constant = |node: &Node| match *node {
-        Node::Number(_) | Node::Unary(_) => true,
-        Node::Binary(op) => op.comparison().is_none(),
-        Node::Variable(name) => name != variable && is_unchanged(name, item, body, names),
-        _ => false,
-    };
+    let is_constant = |node: &Node| is_part_of_constant(node, variable, item, body, names);
     let is_stepped = !body.spans[step - 1].range().is_empty();
     let is_endless = nodes[first..condition] == [Node::Number(1.0)] && !is_stepped;
     if is_endless || first == condition || !nodes[first..condition].iter().all(is_constant) {
@@ -129,6 +130,70 @@ fn constant_end(item: &Item, body: &Ast, step: usize, names: &Names) -> Option<D
     let message = format!("`{end}` is the condition of this `for`, and does not change");
     let found = warning(ErrorCode::ConstantCondition, item, span, message, "no last number");
     Some(found.with_help(format!("to count {direction} to {end}, write `{variable} {sign} {end}`")))
+}
+
+/// Returns whether a node can be part of what does not change while a loop with that variable
+/// runs.
+fn is_part_of_constant(node: &Node, variable: Name, item: &Item, body: &Ast, names: &Names) -> bool {
+    match *node {
+        Node::Number(_) | Node::Unary(_) => true,
+        Node::Binary(op) => op.comparison().is_none(),
+        Node::Variable(name) => name != variable && is_unchanged(name, item, body, names),
+        _ => false,
+    }
+}
+
+/// Warns of `for i = 1, i <= n in`, whose body runs for `n + 1` as well. Parentheses around the
+/// condition show that this is meant.
+fn past_the_end(item: &Item, body: &Ast, mark: usize, names: &Names) -> Option<Diagnostic> {
+    let nodes = &body.nodes;
+    let variable_at = nodes[..mark].iter().rposition(|node| matches!(node, Node::ForVariable(_)))?;
+    let (Node::ForVariable(variable), comparison) = (nodes[variable_at], mark.checked_sub(1)?) else {
+        return None;
+    };
+    let strict = match nodes[comparison] {
+        Node::Binary(BinaryOp::LessEqual) => '<',
+        Node::Binary(BinaryOp::GreaterEqual) => '>',
+        _ => return None,
+    };
+    let is_end = |node: &Node| is_part_of_constant(node, variable, item, body, names);
+    let end = nodes.get(variable_at + 2..comparison)?;
+    if nodes[variable_at + 1] != Node::Variable(variable) || !end.iter().all(is_end) {
+        return None;
+    }
+    let first = body.spans[variable_at + 1];
+    if item.source.text()[..first.start as usize].trim_end().ends_with('(') {
+        return None;
+    }
+    let (variable, span) = (names.text(variable), body.spans[comparison]);
+    let message = format!("the body of this `for` also runs with `{variable}` one step past the end");
+    let found = warning(ErrorCode::PastTheEnd, item, span, message, "tested after the body");
+    Some(found.with_help(format!("to end with the last number, write `{strict}`; if it is meant, write `(…)`")))
+}
+
+/// Warns of `x == nan`, which is 0 for every `x`, and of `x != nan`.
+fn compared_with_nan(
+    item: &Item,
+    body: &Ast,
+    at: usize,
+    is_equal: bool,
+    names: &Names,
+) -> Option<Diagnostic> {
+    let is_nan = |node: usize| matches!(body.nodes[node], Node::Variable(name) if &*names.text(name) == "nan");
+    let right = at.checked_sub(1)?;
+    // Of one node each, or it is no comparison with the constant.
+    let of = |node: usize| item.source.slice(body.spans[node]).to_owned();
+    let other = match (is_nan(right), right.checked_sub(1)) {
+        (true, Some(left)) if matches!(body.nodes[left], Node::Variable(_)) => Some(of(left)),
+        (true, _) => None,
+        (false, Some(left)) if is_nan(left) && !matches!(body.nodes[right], Node::Number(_)) => Some(of(right)),
+        _ => return None,
+    };
+    let message = if is_equal { "nothing is equal to `nan`" } else { "everything is different from `nan`" };
+    let other = other.unwrap_or_else(|| "x".to_owned());
+    let found = warning(ErrorCode::ComparedWithNan, item, body.spans[at], message, "not even `nan` itself");
+    let test = if is_equal { "!=" } else { "==" };
+    Some(found.with_help(format!("to find out whether a number is one, write `{other} {test} {other}`")))
 }
 
 /// Returns whether some `for` in a text may have a condition that does not change: it is worth

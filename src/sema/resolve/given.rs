@@ -352,9 +352,11 @@ impl Resolver<'_, '_> {
                 continue;
             }
             let help = self.nearest_function(name).map(|near| format!("did you mean `{near}`?"));
-            if help.is_some() {
-                self.checker.diagnostics[self.mistakes.earlier + number].help = help;
-            }
+            let text = self.checker.text(name);
+            let error = &mut self.checker.diagnostics[self.mistakes.earlier + number];
+            error.message = format!("unknown function `{text}`");
+            error.labels[0].message = "not defined".into();
+            error.help = help.or_else(|| error.help.take());
         }
     }
 

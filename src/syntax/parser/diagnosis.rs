@@ -171,6 +171,14 @@ impl SyntaxFailure {
         is_apart.then_some(previous)
     }
 
+    /// Returns whether a line between the last `if` and here ends with a `:`.
+    fn has_colon_for_then(self, tokens: &Tokens) -> bool {
+        let text = tokens.source().text();
+        let ends_line = |token: usize| text[tokens.span(token).end as usize..].starts_with(['\n', '\r']);
+        let condition = (0..self.at).rev().take_while(|token| tokens.terminals()[*token] != Terminal::If);
+        condition.into_iter().any(|token| tokens.text(token) == ":" && ends_line(token))
+    }
+
     /// Returns the form of the construct that was probably meant.
     fn cure(self, tokens: &Tokens, builder: &Builder) -> Option<String> {
         let before = |distance| {
@@ -178,6 +186,9 @@ impl SyntaxFailure {
             tokens.terminals().get(token).copied()
         };
         let expects = |terminal| self.expected.contains(Expected::terminal(terminal));
+        if expects(Terminal::Then) && self.has_colon_for_then(tokens) {
+            return Some("`then` ends the condition, not `:`: write `if a then b else c`".into());
+        }
         if expects(Terminal::Then) || expects(Terminal::Else) {
             return Some("write `if a then b else c`".into());
         }
