@@ -19,7 +19,7 @@ pub(crate) mod sink;
 
 use crate::bytes::Writer;
 use crate::float_environment;
-use crate::name::{Name, Names};
+use crate::name::{HeldName, Name, Names};
 use crate::stop::StopHandle;
 pub use foreign::{ForeignError, ForeignFunction};
 use kal_math::{BinaryFunction, UnaryFunction};
@@ -235,6 +235,23 @@ impl Builtin {
     }
 }
 
+/// What the names of functions begin with that no program can define.
+const FIXED: &str = "built-in ";
+
+fn fixed_name(name: &str) -> String {
+    format!("{FIXED}{name}")
+}
+
+/// Returns whether a name is that of a function which no program can define.
+pub fn is_fixed(name: &str) -> bool {
+    name.strip_prefix(FIXED).is_some_and(|own| library::LibraryEntry::of(own).is_some())
+}
+
+/// Returns the name of a function as programs write it.
+pub fn written_name(name: &str) -> &str {
+    name.strip_prefix(FIXED).unwrap_or(name)
+}
+
 /// An entry of the table.
 #[derive(Clone, Debug)]
 pub struct HostFunction {
@@ -288,7 +305,9 @@ impl HostFunctions {
                 is_hidden: false,
                 is_of_host: false,
             };
+            let fixed = HostFunction { is_hidden: true, ..entry.clone() };
             table.functions.insert(names.intern(name), entry);
+            table.functions.insert(names.intern(&fixed_name(name)), fixed);
         }
         table.insert(names.intern("printd"), 1, Callable::Closure(Arc::new(printd)));
         table.insert(names.intern("putchard"), 1, Callable::Closure(Arc::new(putchard)));
@@ -303,7 +322,9 @@ impl HostFunctions {
             table.functions.entry(name).and_modify(|function| function.is_hidden = true);
         }
         for (name, function) in &mut table.functions {
-            function.entry = library::LibraryEntry::of(&names.text(*name));
+            if !function.is_hidden {
+                function.entry = library::LibraryEntry::of(&names.text(*name));
+            }
             function.is_of_host = false;
         }
         table
@@ -330,6 +351,16 @@ impl HostFunctions {
     /// parameters as.
     pub fn builtin(&self, name: Name, arity: u32) -> Option<Builtin> {
         self.get(name).and_then(|host| host.builtin).filter(|builtin| builtin.arity() == arity)
+    }
+
+    /// Returns the name by which modules call the function of the mathematical library that
+    /// has this name; `None` if it has that of something else.
+    ///
+    /// No program can define it: a module computes the same in every program that imports it,
+    /// whatever that program calls `floor`.
+    pub fn fixed(&self, name: Name, names: &Names) -> Option<HeldName> {
+        self.get(name).filter(|host| host.builtin.is_some() && !host.is_hidden)?;
+        Some(names.hold(&fixed_name(&names.text(name))))
     }
 
     /// Returns the foreign function of a name.

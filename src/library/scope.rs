@@ -87,6 +87,11 @@ impl Environment for ModuleScope<'_> {
             return Ok(member.qualified.clone());
         }
         let hosts = self.hosts();
+        if kind == MemberKind::Function
+            && let Some(fixed) = hosts.fixed(name, self.names())
+        {
+            return Ok(fixed);
+        }
         let is_of_host = hosts.get(name).is_some() || hosts.foreign(name).is_some();
         // A function may be defined later; a variable cannot.
         Ok(if is_of_host || kind == MemberKind::Variable { text } else { self.own(name) })

@@ -14,6 +14,7 @@ pub mod shared;
 
 use super::checked::{Callee, CheckedFunction, CheckedNode, KnownIdentity, Made};
 use super::spans::SpanPacker;
+use crate::host::written_name;
 use crate::name::{HeldName, Names};
 use rustc_hash::FxHashMap;
 
@@ -57,7 +58,7 @@ pub fn shown(name: &str) -> String {
         Some((pattern, given)) => {
             format!("{pattern}({})", given.into_iter().map(shown).collect::<Vec<_>>().join(", "))
         }
-        None => name.to_owned(),
+        None => written_name(name).to_owned(),
     }
 }
 
@@ -69,7 +70,7 @@ pub fn given_text(given: &str) -> String {
     match (given.strip_prefix('1'), given.strip_prefix('2')) {
         (Some(operator), _) => format!("unary{operator}"),
         (None, Some(operator)) => format!("binary{operator}"),
-        (None, None) => given.to_owned(),
+        (None, None) => written_name(given).to_owned(),
     }
 }
 

@@ -9,7 +9,7 @@ use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION, KnownIden
 use super::checker::Checker;
 use super::constant::constant;
 use super::environment::{SourcePlace, arguments};
-use super::instance::taken_name;
+use super::instance::{shown, taken_name};
 use super::mistakes::Mistakes;
 use super::printing::{self, PrintPlan, PrintRole, PrintStep, PrintedPart};
 use super::scope::LocalScope;
@@ -509,7 +509,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
     fn variable(&mut self, name: Name, span: Span) -> Name {
         let environment = self.checker.environment;
         if !environment.has_variable(name) && self.undeclared.insert(name) {
-            let text = environment.names().text(name);
+            let text = shown(&environment.names().text(name));
             // Who expects one of them expects the other: that is one mistake.
             let other = foreign::counterpart(&text).and_then(|other| environment.names().get(other));
             self.undeclared.extend(other);
@@ -662,7 +662,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         if passed == wanted {
             return;
         }
-        let text = self.checker.text(callee).to_owned();
+        let text = shown(&self.checker.text(callee));
         let message = format!("`{text}` takes {}, not {passed}", arguments(wanted as usize));
         let own = (callee == self.head.name)
             .then(|| SourcePlace { source: self.checker.source.clone(), span: self.head.span });

@@ -165,10 +165,13 @@ fn past_the_end(item: &Item, body: &Ast, mark: usize, names: &Names) -> Option<D
     if item.source.text()[..first.start as usize].trim_end().ends_with('(') {
         return None;
     }
-    let (variable, span) = (names.text(variable), body.spans[comparison]);
-    let message = format!("the body of this `for` also runs with `{variable}` one step past the end");
+    let (start, stop) = (variable_at + 2, comparison);
+    let end = body.spans[start..stop].iter().copied().reduce(Span::to)?;
+    let (variable, end, span) = (names.text(variable), item.source.slice(end), body.spans[comparison]);
+    let message = format!("the body of this `for` also runs with `{variable}` one step past {end}");
     let found = warning(ErrorCode::PastTheEnd, item, span, message, "tested after the body");
-    Some(found.with_help(format!("to end with the last number, write `{strict}`; if it is meant, write `(…)`")))
+    let help = format!("to end with {end}, write `{variable} {strict} {end}`; if it is meant, write `(…)`");
+    Some(found.with_help(help))
 }
 
 /// Warns of `x == nan`, which is 0 for every `x`, and of `x != nan`.
@@ -179,14 +182,17 @@ fn compared_with_nan(
     is_equal: bool,
     names: &Names,
 ) -> Option<Diagnostic> {
-    let is_nan = |node: usize| matches!(body.nodes[node], Node::Variable(name) if &*names.text(name) == "nan");
+    let is_nan =
+        |node: usize| matches!(body.nodes[node], Node::Variable(name) if &*names.text(name) == "nan");
     let right = at.checked_sub(1)?;
     // Of one node each, or it is no comparison with the constant.
     let of = |node: usize| item.source.slice(body.spans[node]).to_owned();
     let other = match (is_nan(right), right.checked_sub(1)) {
         (true, Some(left)) if matches!(body.nodes[left], Node::Variable(_)) => Some(of(left)),
         (true, _) => None,
-        (false, Some(left)) if is_nan(left) && !matches!(body.nodes[right], Node::Number(_)) => Some(of(right)),
+        (false, Some(left)) if is_nan(left) && !matches!(body.nodes[right], Node::Number(_)) => {
+            Some(of(right))
+        }
         _ => return None,
     };
     let message = if is_equal { "nothing is equal to `nan`" } else { "everything is different from `nan`" };

@@ -3,6 +3,7 @@
 
 use super::Tape;
 use super::op::{Instruction, OperandKind, Raw};
+use crate::host::written_name;
 use crate::name::Names;
 use crate::sema::checked::CheckedFunction;
 use std::fmt::Write;
@@ -102,5 +103,5 @@ fn number(value: f64) -> String {
 }
 
 fn named(name: Option<crate::name::Name>, names: &Names) -> String {
-    name.map_or_else(|| "?".to_owned(), |name| names.text(name).to_string())
+    name.map_or_else(|| "?".to_owned(), |name| written_name(&names.text(name)).to_owned())
 }

@@ -8,7 +8,7 @@ use crate::name::Name;
 use crate::sema::checked::{CheckedNode, EXPRESSION, TakenFunction};
 use crate::sema::constant::constant;
 use crate::sema::environment::arguments;
-use crate::sema::instance::{instance_name, is_built_in, operator_name, taken_name};
+use crate::sema::instance::{instance_name, is_built_in, operator_name, shown, taken_name};
 use crate::source::Span;
 use crate::syntax::ast::{self, Ast};
 use crate::syntax::foreign;
@@ -266,7 +266,7 @@ impl Resolver<'_, '_> {
                 continue;
             };
             if let Some(arity) = given.arity.filter(|arity| *arity != function.arity) {
-                let (name, takes) = (self.checker.text(given.name), arguments_of(arity));
+                let (name, takes) = (shown(&self.checker.text(given.name)), arguments_of(arity));
                 let wanted = arguments_of(function.arity);
                 let message = format!("`{name}` takes {takes}, and is called with {wanted}");
                 let error = self.error(ErrorCode::WrongArity, given.span, message);
