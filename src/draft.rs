@@ -233,7 +233,10 @@ impl<'a> Draft<'a> {
         let mut defined = Vec::new();
         for ReadModule { module, items } in read {
             self.modules.insert(module.name.name(), module);
-            for item in items.all() {
+            // Functions stand in any order, also behind the variables that need them.
+            let (variables, others): (Vec<_>, Vec<_>) =
+                items.all().into_iter().partition(|item| matches!(item, ModuleItem::Variables(..)));
+            for item in others.into_iter().chain(variables) {
                 match item {
                     ModuleItem::Function(function, _) => {
                         self.functions.insert(function.name, function.clone());
@@ -351,7 +354,9 @@ impl<'a> Draft<'a> {
         if runs_on {
             self.forgive_unused();
         }
-        let found = lint::lints(item, runs_on, self.names);
+        let mut found = lint::lints(item, runs_on, self.names);
+        let has_own_nan = self.names.get("nan").is_some_and(|nan| self.has_variable(nan));
+        found.retain(|lint| lint.code != ErrorCode::ComparedWithNan || !has_own_nan);
         if found.iter().all(|lint| lint.code != ErrorCode::SwallowedLine) {
             self.lints.extend(lint::unused_parameters(item, self.names));
         }
@@ -451,10 +456,9 @@ impl<'a> Draft<'a> {
         if !is_made(&self.names.text(instance.name)) {
             return None;
         }
-        let calls = self
-            .compiled
-            .iter()
-            .flat_map(|caller| caller.callees.iter().map(move |callee| (&**caller, callee)));
+        // A function of a module may give it, too.
+        let callers = self.compiled.iter().chain(self.functions.values());
+        let calls = callers.flat_map(|caller| caller.callees.iter().map(move |callee| (&**caller, callee)));
         let is_written = |caller: &CheckedFunction| !is_made(&self.names.text(caller.name));
         calls.filter(|(caller, _)| is_written(caller)).find(|(_, callee)| callee.name == instance.name)
     }

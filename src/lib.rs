@@ -77,8 +77,9 @@
 //! a program that imports the module, `mean` is bound to the same function when it
 //! is first called; a definition of that name hides it, and what is redefined by its
 //! qualified name is bound again under both. So "every caller sees it" holds across
-//! modules, and no call goes a longer way. Modules are read and checked as a whole
-//! (`library`) before anything of them is in force.
+//! modules, and no call goes a longer way. The functions of mathematics have names in modules
+//! that no program can define, so that a module computes the same in every program. Modules are
+//! read and checked as a whole (`library`) before anything of them is in force.
 //!
 //! **What the check can say in fewer words, no back end learns.** `while`, chains of
 //! comparisons, `:` and `print` become nodes that were there before, with locals that no

@@ -36,6 +36,7 @@ pub struct Formula {
     code: Arc<FormulaCode>,
     arity: u32,
     function: Arc<CheckedFunction>,
+    calls_instances: bool,
 }
 
 impl Formula {
@@ -57,7 +58,9 @@ impl Formula {
         let _limit = context.limit()?;
         context.backend.admit_formula(&self.engine, &self.code)?;
         // Other contexts may not have bound the aliases and instances that it calls.
-        context.adopt_unbound(&self.function);
+        if self.calls_instances || !context.world.imports().is_empty() {
+            context.adopt_unbound(&self.function);
+        }
         let result = context.backend.run_formula(&self.code, arguments, &mut context.outside);
         result.map_err(|stopped| {
             context.suggestions.refill();
@@ -92,7 +95,8 @@ impl Context {
         self.backend.admit(&self.engine, &function)?;
         let code = self.backend.formula(&function).map_err(|failure| self.failed(&failure))?;
         let arity = function.arity();
-        Ok(Formula { engine: self.engine.clone(), code: Arc::new(code), arity, function })
+        let calls_instances = function.takes_or_gives(self.engine.names());
+        Ok(Formula { engine: self.engine.clone(), code: Arc::new(code), arity, function, calls_instances })
     }
 
     /// Returns the function of an expression with parameters.

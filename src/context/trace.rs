@@ -1,6 +1,7 @@
 //! Tracing: being told what happens to names, as it happens.
 
 use super::Context;
+use crate::sema::instance::shown;
 use crate::status::{Event, Observer, State, StateChange};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Transition<'a> {
-    /// The function's name.
+    /// The function, as messages show it: `twice(sin, …)` for an instance.
     pub name: &'a str,
     /// The event that caused the transition.
     pub event: Event,
@@ -36,7 +37,7 @@ impl Context {
         self.backend.observe(trace.map(|mut trace| -> Observer {
             Box::new(move |change: StateChange| {
                 let StateChange { name, event, before, after, took } = change;
-                trace(Transition { name: &names.text(name), event, before, after, took });
+                trace(Transition { name: &shown(&names.text(name)), event, before, after, took });
             })
         }));
     }

@@ -6,6 +6,7 @@ use crate::host::decimal::format_number;
 use crate::interp::inspect::{CallFrame, PausedRun};
 use crate::name::Name;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
+use crate::sema::instance::shown_call;
 use crate::source::Source;
 use crate::tape::Tape;
 
@@ -39,11 +40,7 @@ impl Inner {
     pub(super) fn signature(&self, function: &CheckedFunction) -> String {
         match &*self.names.text(function.name) {
             EXPRESSION => "this expression".to_owned(),
-            name => {
-                let parameters: Vec<_> =
-                    function.parameters.iter().map(|name| self.names.text(*name)).collect();
-                format!("{name}({})", parameters.join(" "))
-            }
+            _ => shown_call(function, usize::MAX, &self.names),
         }
     }
 

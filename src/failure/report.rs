@@ -9,7 +9,7 @@ use crate::host::printing;
 use crate::module::standard;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, CheckedNode, EXPRESSION, Made};
-use crate::sema::instance::{given_text, instance_parts, misgiven, operands_of, shown};
+use crate::sema::instance::{given_text, instance_parts, misgiven, operands_of, shown, shown_call};
 use crate::sema::{Extern, SourcePlace, arguments, declaration, misfit, mistaken_call, taken, unqualified};
 use crate::source::{Source, Span};
 use crate::syntax::foreign;
@@ -70,22 +70,7 @@ impl FailureReport<'_> {
     fn describe_call(&self, function: &CheckedFunction) -> String {
         match &*self.names.text(function.name) {
             EXPRESSION => "this expression".into(),
-            name => {
-                let mut parameters =
-                    function.parameters.iter().map(|name| self.names.text(*name).to_string());
-                let (called, all): (&str, Vec<String>) = match instance_parts(name) {
-                    Some((pattern, given)) => {
-                        let mut part = |given: Option<&str>| {
-                            given.map_or_else(|| parameters.next().unwrap_or_default(), given_text)
-                        };
-                        (pattern, given.into_iter().map(&mut part).collect())
-                    }
-                    None => (name, parameters.collect()),
-                };
-                let more = if all.len() > SHOWN_PARAMETERS { " …" } else { "" };
-                let shown = &all[..all.len().min(SHOWN_PARAMETERS)];
-                format!("{called}({}{more})", shown.join(" "))
-            }
+            _ => shown_call(function, SHOWN_PARAMETERS, self.names),
         }
     }
 

@@ -62,6 +62,23 @@ pub fn shown(name: &str) -> String {
     }
 }
 
+/// Returns a function with its parameters, up to a number of them, as a message shows it:
+/// `fib(n)`, `twice(sin x)` for an instance.
+pub fn shown_call(function: &CheckedFunction, most: usize, names: &Names) -> String {
+    let name = names.text(function.name);
+    let mut parameters = function.parameters.iter().map(|name| names.text(*name).to_string());
+    let (called, all): (&str, Vec<String>) = match instance_parts(&name) {
+        Some((pattern, given)) => {
+            let mut part =
+                |given: Option<&str>| given.map_or_else(|| parameters.next().unwrap_or_default(), given_text);
+            (pattern, given.into_iter().map(&mut part).collect())
+        }
+        None => (&name, parameters.collect()),
+    };
+    let more = if all.len() > most { " …" } else { "" };
+    format!("{called}({}{more})", all[..all.len().min(most)].join(" "))
+}
+
 /// Returns a function in the name of an instance as a call gives it: `binary+` for `2+`.
 pub fn given_text(given: &str) -> String {
     if given == BY_NUMBER {

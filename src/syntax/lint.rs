@@ -89,11 +89,10 @@ pub fn explain_run_on(mut mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
 
 fn body_lints(item: &Item, body: &Ast, names: &Names) -> Vec<Diagnostic> {
     let found = body.nodes.iter().enumerate().filter_map(|(at, node)| match node {
-        Node::ForCondition => {
-            assigned_condition(item, body, at, names).or_else(|| past_the_end(item, body, at, names))
-        }
-        Node::Then | Node::WhileBody => assigned_condition(item, body, at, names),
-        Node::ForStep => assigned_step(item, body, at, names).or_else(|| constant_end(item, body, at, names)),
+        Node::Then | Node::ForCondition | Node::WhileBody => assigned_condition(item, body, at, names),
+        Node::ForStep => assigned_step(item, body, at, names)
+            .or_else(|| constant_end(item, body, at, names))
+            .or_else(|| past_the_end(item, body, at, names)),
         Node::Binary(BinaryOp::Subtract) => continued_line(item, body.spans[at]),
         Node::Binary(op @ (BinaryOp::Equal | BinaryOp::NotEqual)) => {
             compared_with_nan(item, body, at, *op == BinaryOp::Equal, names)
@@ -143,21 +142,22 @@ fn is_part_of_constant(node: &Node, variable: Name, item: &Item, body: &Ast, nam
     }
 }
 
-/// Warns of `for i = 1, i <= n in`, whose body runs for `n + 1` as well. Parentheses around the
-/// condition show that this is meant.
-fn past_the_end(item: &Item, body: &Ast, mark: usize, names: &Names) -> Option<Diagnostic> {
+/// Warns of `for i = 1, i <= n in`, whose body runs for `n + 1` as well, and of
+/// `for i = n, i >= 1, -1 in`. Parentheses around the condition show that this is meant.
+fn past_the_end(item: &Item, body: &Ast, step: usize, names: &Names) -> Option<Diagnostic> {
     let nodes = &body.nodes;
+    let mark = nodes[..step].iter().rposition(|node| *node == Node::ForCondition)?;
     let variable_at = nodes[..mark].iter().rposition(|node| matches!(node, Node::ForVariable(_)))?;
     let (Node::ForVariable(variable), comparison) = (nodes[variable_at], mark.checked_sub(1)?) else {
         return None;
     };
-    let strict = match nodes[comparison] {
-        Node::Binary(BinaryOp::LessEqual) => '<',
-        Node::Binary(BinaryOp::GreaterEqual) => '>',
+    let strict = match (nodes[comparison], &nodes[mark + 1..step]) {
+        (Node::Binary(BinaryOp::LessEqual), [Node::Number(1.0)]) => '<',
+        (Node::Binary(BinaryOp::GreaterEqual), [Node::Number(1.0), Node::Unary(UnaryOp::Negate)]) => '>',
         _ => return None,
     };
-    let is_end = |node: &Node| is_part_of_constant(node, variable, item, body, names);
     let end = nodes.get(variable_at + 2..comparison)?;
+    let is_end = |node: &Node| is_part_of_constant(node, variable, item, body, names);
     if nodes[variable_at + 1] != Node::Variable(variable) || !end.iter().all(is_end) {
         return None;
     }
@@ -165,12 +165,12 @@ fn past_the_end(item: &Item, body: &Ast, mark: usize, names: &Names) -> Option<D
     if item.source.text()[..first.start as usize].trim_end().ends_with('(') {
         return None;
     }
-    let (start, stop) = (variable_at + 2, comparison);
-    let end = body.spans[start..stop].iter().copied().reduce(Span::to)?;
+    let end = body.spans[variable_at + 2..comparison].iter().copied().reduce(Span::to)?;
+    let written = item.source.slice(first.to(end));
     let (variable, end, span) = (names.text(variable), item.source.slice(end), body.spans[comparison]);
     let message = format!("the body of this `for` also runs with `{variable}` one step past {end}");
     let found = warning(ErrorCode::PastTheEnd, item, span, message, "tested after the body");
-    let help = format!("to end with {end}, write `{variable} {strict} {end}`; if it is meant, write `(…)`");
+    let help = format!("to end with {end}, write `{variable} {strict} {end}`; if it is meant, `({written})`");
     Some(found.with_help(help))
 }
 
@@ -182,24 +182,35 @@ fn compared_with_nan(
     is_equal: bool,
     names: &Names,
 ) -> Option<Diagnostic> {
-    let is_nan =
-        |node: usize| matches!(body.nodes[node], Node::Variable(name) if &*names.text(name) == "nan");
+    let is_nan = |name: Name| &*names.text(name) == "nan";
+    let bound = body.nodes.iter().any(|node| match node {
+        Node::Bind(name) | Node::ForVariable(name) => is_nan(*name),
+        _ => false,
+    });
+    let is_parameter = match &item.kind {
+        ItemKind::Definition(prototype, _) => prototype.parameters.iter().any(|each| is_nan(each.name)),
+        _ => false,
+    };
     let right = at.checked_sub(1)?;
-    // Of one node each, or it is no comparison with the constant.
-    let of = |node: usize| item.source.slice(body.spans[node]).to_owned();
-    let other = match (is_nan(right), right.checked_sub(1)) {
-        (true, Some(left)) if matches!(body.nodes[left], Node::Variable(_)) => Some(of(left)),
-        (true, _) => None,
-        (false, Some(left)) if is_nan(left) && !matches!(body.nodes[right], Node::Number(_)) => {
-            Some(of(right))
-        }
+    let starts = body.starts();
+    let left = starts[right].checked_sub(1)?;
+    let (left, right) = (&body.nodes[starts[left]..=left], &body.nodes[starts[right]..=right]);
+    let other = match (left, right) {
+        _ if bound || is_parameter => return None,
+        (&[Node::Variable(name)], other) | (other, &[Node::Variable(name)]) if is_nan(name) => other,
         _ => return None,
     };
     let message = if is_equal { "nothing is equal to `nan`" } else { "everything is different from `nan`" };
-    let other = other.unwrap_or_else(|| "x".to_owned());
     let found = warning(ErrorCode::ComparedWithNan, item, body.spans[at], message, "not even `nan` itself");
-    let test = if is_equal { "!=" } else { "==" };
-    Some(found.with_help(format!("to find out whether a number is one, write `{other} {test} {other}`")))
+    let (test, answer) = if is_equal { ("!=", 1) } else { ("==", 0) };
+    let help = match *other {
+        [Node::Variable(name)] if !is_nan(name) => {
+            let name = names.text(name);
+            format!("write `{name} {test} {name}`, which is {answer} for `nan` only")
+        }
+        _ => format!("`var x = … in x {test} x` is {answer} for `nan` only"),
+    };
+    Some(found.with_help(help))
 }
 
 /// Returns whether some `for` in a text may have a condition that does not change: it is worth

@@ -3,9 +3,9 @@
 
 use super::Tape;
 use super::op::{Instruction, OperandKind, Raw};
-use crate::host::written_name;
 use crate::name::Names;
 use crate::sema::checked::CheckedFunction;
+use crate::sema::instance::shown;
 use std::fmt::Write;
 
 /// The width of the column of instructions, in characters.
@@ -103,5 +103,5 @@ fn number(value: f64) -> String {
 }
 
 fn named(name: Option<crate::name::Name>, names: &Names) -> String {
-    name.map_or_else(|| "?".to_owned(), |name| written_name(&names.text(name)).to_owned())
+    name.map_or_else(|| "?".to_owned(), |name| shown(&names.text(name)))
 }

@@ -572,3 +572,23 @@ fn what_was_dropped_of_a_module_comes_back_with_it() {
         assert_eq!(context.variable("stats.count").ok(), Some(8.0));
     }
 }
+
+#[test]
+fn variables_of_a_module_may_need_what_it_defines_later() {
+    let program = "import m\nn\n";
+    let folder = library(&[("m.kal", "var n = area(2)\ndef area(r) floor(r * 3.5)\n"), ("p.kal", program)]);
+    let run = |arguments: &[&str]| finish(kal().current_dir(folder.path()).args(arguments));
+    assert_eq!(run(&["p.kal"]).out(), "7\n");
+    let stored = run(&["emit", "tape", "-o", "p.kt", "p.kal"]);
+    assert_eq!((stored.err(), stored.code), ("", Some(0)));
+    assert_eq!((run(&["p.kt"]).out(), run(&["p.kt"]).err()), ("7\n", ""));
+}
+
+#[test]
+fn a_check_says_where_a_module_gives_what_is_not_defined() {
+    let module = "def taking(f(x) x) f(x)\ndef giving(x) taking(gone, x)\n";
+    let folder = library(&[("m.kal", module), ("p.kal", "import m\ngiving(1)\n")]);
+    let checked = finish(kal().current_dir(folder.path()).args(["check", "p.kal"]));
+    assert!(checked.err().contains("`m.gone` is called but never defined"), "{}", checked.err());
+    assert!(checked.err().contains("m.kal:2:15"), "{}", checked.err());
+}
