@@ -355,8 +355,8 @@ impl<'a> Draft<'a> {
             self.forgive_unused();
         }
         let mut found = lint::lints(item, runs_on, self.names);
-        let has_own_nan = self.names.get("nan").is_some_and(|nan| self.has_variable(nan));
-        found.retain(|lint| lint.code != ErrorCode::ComparedWithNan || !has_own_nan);
+        let has_own_nan = || self.names.get("nan").is_some_and(|nan| self.has_variable(nan));
+        found.retain(|lint| lint.code != ErrorCode::ComparedWithNan || !has_own_nan());
         if found.iter().all(|lint| lint.code != ErrorCode::SwallowedLine) {
             self.lints.extend(lint::unused_parameters(item, self.names));
         }
@@ -415,7 +415,6 @@ impl<'a> Draft<'a> {
             Some((giver, given)) => error(&giver.source, given.span, "this call gives it"),
             None => error(&caller.source, callee.span, "this call"),
         };
-        let known = self.functions();
         let across_lines = || foreign::called_across_lines(&caller.source, callee.span);
         let called = instance_parts(&text).map_or(&*text, |(pattern, _)| pattern);
         let habit = || foreign::function(called).map(str::to_owned);
@@ -441,13 +440,17 @@ impl<'a> Draft<'a> {
                 return diagnostic.with_help(misgiven(pattern, &given, is_function));
             }
         }
-        let written = known.iter().map(|name| self.names.text(*name)).filter(|text| !is_made(text));
-        match nearest(&text, written) {
-            Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
-            None => {
-                diagnostic.with_any_help(standard::misspelt_help(called, self.imports(), &self.suggestions))
-            }
-        }
+        diagnostic.with_any_help(
+            self.nearest_function(&text)
+                .or_else(|| standard::misspelt_help(called, self.imports(), &self.suggestions)),
+        )
+    }
+
+    /// Returns the advice for the name of no function that is similar to that of one.
+    fn nearest_function(&self, text: &str) -> Option<String> {
+        let known = self.functions().into_iter().map(|name| self.names.text(name));
+        let near = nearest(text, known.filter(|known| !is_made(known)))?;
+        Some(format!("did you mean `{near}`?"))
     }
 
     /// Returns the first call of an instance that is no instance's itself; `None` of what is
@@ -457,7 +460,8 @@ impl<'a> Draft<'a> {
             return None;
         }
         // A function of a module may give it, too.
-        let callers = self.compiled.iter().chain(self.functions.values());
+        let of_modules = self.items.iter().filter_map(sema::CheckedItem::function);
+        let callers = self.compiled.iter().chain(of_modules);
         let calls = callers.flat_map(|caller| caller.callees.iter().map(move |callee| (&**caller, callee)));
         let is_written = |caller: &CheckedFunction| !is_made(&self.names.text(caller.name));
         calls.filter(|(caller, _)| is_written(caller)).find(|(_, callee)| callee.name == instance.name)
@@ -469,23 +473,21 @@ impl<'a> Draft<'a> {
         let (pattern, given) = instance_parts(&text)?;
         let is_known = |name: &str| {
             let is_function = |name| {
-                self.function(name).is_some()
-                    || self.is_of_the_host(name)
-                    || self.externs.contains_key(&name)
-                    || self.refused.contains_key(&name)
+                self.function(name).is_some() || self.is_of_the_host(name) || self.may_be_defined(name)
             };
-            self.has_lost_import
-                || operands_of(name).is_some()
-                || is_made(name)
-                || self.names.get(name).is_some_and(is_function)
+            operands_of(name).is_some() || is_made(name) || self.names.get(name).is_some_and(is_function)
         };
         let unknown = given.into_iter().flatten().find(|name| !is_known(name))?;
         let message = format!("`{unknown}` is given to `{}` but never defined", shown(pattern));
         let warning = Diagnostic::error(ErrorCode::UndefinedFunction, &caller.source, callee.span, message);
-        let known = self.functions().into_iter().map(|name| self.names.text(name));
-        let near = nearest(unknown, known.filter(|text| !is_made(text)));
-        let help = near.map(|near| format!("did you mean `{near}`?"));
+        let help = self.nearest_function(unknown);
         Some(warning.with_note("this call gives it").with_any_help(help).as_warning())
+    }
+
+    /// Returns whether a name that nothing here defines may be that of a function all the same:
+    /// it is declared, its definition was refused, or a module could not be read.
+    fn may_be_defined(&self, name: Name) -> bool {
+        self.has_lost_import || self.externs.contains_key(&name) || self.refused.contains_key(&name)
     }
 
     fn call(&self, caller: &CheckedFunction, callee: &Callee) -> Option<Diagnostic> {
@@ -507,8 +509,7 @@ impl<'a> Draft<'a> {
             }
             None if self.hosts.get(callee.name).is_some() => None,
             None if self.outer.is_some_and(|outer| outer.function(callee.name).is_some()) => None,
-            None if self.externs.contains_key(&callee.name) => None,
-            None if self.has_lost_import || self.refused.contains_key(&callee.name) => None,
+            None if self.may_be_defined(callee.name) => None,
             // What a pattern calls is known when it is given.
             None if !caller.functions.is_empty() && is_made(&text) => None,
             None => Some(self.never_defined(caller, callee).as_warning()),

@@ -236,20 +236,20 @@ impl Builtin {
 }
 
 /// What the names of functions begin with that no program can define.
-const FIXED: &str = "built-in ";
+const SEALED: &str = "built-in ";
 
-fn fixed_name(name: &str) -> String {
-    format!("{FIXED}{name}")
+fn sealed_name(name: &str) -> String {
+    format!("{SEALED}{name}")
 }
 
 /// Returns whether a name is that of a function which no program can define.
-pub fn is_fixed(name: &str) -> bool {
-    name.strip_prefix(FIXED).is_some_and(|own| library::LibraryEntry::of(own).is_some())
+pub fn is_sealed(name: &str) -> bool {
+    name.strip_prefix(SEALED).is_some_and(|own| library::LibraryEntry::of(own).is_some())
 }
 
 /// Returns the name of a function as programs write it.
 pub fn written_name(name: &str) -> &str {
-    name.strip_prefix(FIXED).unwrap_or(name)
+    name.strip_prefix(SEALED).unwrap_or(name)
 }
 
 /// An entry of the table.
@@ -261,8 +261,6 @@ pub struct HostFunction {
     pub callable: Callable,
     /// What the compiler knows it as.
     pub builtin: Option<Builtin>,
-    /// Its help, if it belongs to the library.
-    pub(crate) entry: Option<&'static library::LibraryEntry>,
     /// Whether it has no effects and its result depends on its arguments only.
     pub is_pure: bool,
     /// Whether no program can name it.
@@ -300,14 +298,13 @@ impl HostFunctions {
                 arity: function.arity(),
                 callable: Callable::Native(function),
                 builtin: Some(intrinsic.map_or(called, Builtin::Instruction)),
-                entry: None,
                 is_pure: true,
                 is_hidden: false,
                 is_of_host: false,
             };
-            let fixed = HostFunction { is_hidden: true, ..entry.clone() };
+            let sealed = HostFunction { is_hidden: true, ..entry.clone() };
             table.functions.insert(names.intern(name), entry);
-            table.functions.insert(names.intern(&fixed_name(name)), fixed);
+            table.functions.insert(names.intern(&sealed_name(name)), sealed);
         }
         table.insert(names.intern("printd"), 1, Callable::Closure(Arc::new(printd)));
         table.insert(names.intern("putchard"), 1, Callable::Closure(Arc::new(putchard)));
@@ -321,20 +318,14 @@ impl HostFunctions {
             table.insert(name, *arity, Callable::Closure(Arc::new(write)));
             table.functions.entry(name).and_modify(|function| function.is_hidden = true);
         }
-        for (name, function) in &mut table.functions {
-            if !function.is_hidden {
-                function.entry = library::LibraryEntry::of(&names.text(*name));
-            }
-            function.is_of_host = false;
-        }
+        table.functions.values_mut().for_each(|function| function.is_of_host = false);
         table
     }
 
     /// Adds a function; replaces one of the same name.
     pub fn insert(&mut self, name: Name, arity: u32, callable: Callable) {
-        let (builtin, entry) = (None, None);
         let (is_pure, is_hidden, is_of_host) = (false, false, true);
-        let function = HostFunction { arity, callable, builtin, entry, is_pure, is_hidden, is_of_host };
+        let function = HostFunction { arity, callable, builtin: None, is_pure, is_hidden, is_of_host };
         self.functions.insert(name, function);
         self.random = self.random.filter(|random| *random != name);
     }
@@ -358,9 +349,15 @@ impl HostFunctions {
     ///
     /// No program can define it: a module computes the same in every program that imports it,
     /// whatever that program calls `floor`.
-    pub fn fixed(&self, name: Name, names: &Names) -> Option<HeldName> {
+    pub fn sealed(&self, name: Name, names: &Names) -> Option<HeldName> {
         self.get(name).filter(|host| host.builtin.is_some() && !host.is_hidden)?;
-        Some(names.hold(&fixed_name(&names.text(name))))
+        Some(names.hold(&sealed_name(&names.text(name))))
+    }
+
+    /// Returns the help for the function of a name, if that belongs to the library.
+    pub(crate) fn entry(&self, name: Name, names: &Names) -> Option<&'static library::LibraryEntry> {
+        self.get(name).filter(|host| !host.is_of_host)?;
+        library::LibraryEntry::of(&names.text(name))
     }
 
     /// Returns the foreign function of a name.

@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
 use crate::float_environment::DefaultEnvironment;
-use crate::host::{HostFunctions, is_fixed, printing};
+use crate::host::{HostFunctions, is_sealed, printing};
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::sema::instance::{is_made, operands_of};
@@ -234,7 +234,7 @@ fn body(reader: &mut Reader<'_>, engine: &Engine, poll: &Poll) -> Result<Vec<Pro
             || is_operator_in(operator.unwrap_or(text), names)
             || is_operator_of_module(text, names)
             || printing::is_part(text)
-            || is_fixed(text)
+            || is_sealed(text)
             || is_made(text)
             || (operands_of(text).is_some() && is_operator_in(&text[1..], names))
     };

@@ -70,10 +70,16 @@ pub struct Cache {
     /// The user's secret, once there is one.
     key: Mutex<Option<SecretKey>>,
     sources: Mutex<Vec<CachedSource>>,
+    /// The names of the texts that have been opened, with the modules that they were read as:
+    /// a program may be a module of its own modules.
+    opened: Mutex<FxHashSet<OpenedText>>,
     events: Mutex<Vec<CacheEvent>>,
     /// How long reading files took, in nanoseconds.
     nanoseconds: AtomicU64,
 }
+
+/// The name of a text, and the module that it was read as.
+type OpenedText = (Box<str>, Option<Box<str>>);
 
 /// A file whose code is cached.
 pub(super) struct CachedSource {
@@ -182,9 +188,9 @@ impl Cache {
         let keeps_all = false;
         let target = Fingerprint::of_bytes("kal 2026 target", codegen::target().as_bytes());
         let key = Mutex::new(options.as_ref().and_then(|options| trust::key(&options.key)));
-        let (sources, events) = (Mutex::default(), Mutex::default());
+        let (sources, opened, events) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (nanoseconds, store) = (AtomicU64::new(0), Arc::new(CodeStore::new(for_sessions)));
-        Self { options, images, keeps_all, target, store, key, sources, events, nanoseconds }
+        Self { options, images, keeps_all, target, store, key, sources, opened, events, nanoseconds }
     }
 
     /// Makes it keep what is made of all sources, for an image or an engine cache.
@@ -225,7 +231,7 @@ impl Cache {
         if !self.keeps(source) {
             return None;
         }
-        if self.is_opened(source, module) {
+        if !self.begins(source, module) {
             return self.opened(source, module).map(CheckedText::Same);
         }
         let text = identity(source, module);
@@ -271,12 +277,17 @@ impl Cache {
         checked.map(CheckedText::Same).or(earlier)
     }
 
-    /// Returns whether the packs of a text of that name have been read, which was the same
-    /// module or a program as well. A program may be a module of its own modules.
-    fn is_opened(&self, source: &Source, module: Option<&str>) -> bool {
-        let is_it =
-            |known: &CachedSource| known.module.as_deref() == module && known.source.name() == source.name();
-        self.sources(|sources| sources.iter().any(is_it))
+    /// Marks a text of that name as opened. Returns whether none of them was before, even if
+    /// another thread is reading or writing its packs.
+    pub(super) fn begins(&self, source: &Source, module: Option<&str>) -> bool {
+        let text = (source.name().into(), module.map(Box::from));
+        process::within(Activity::Steady, || self.opened.lock().insert(text))
+    }
+
+    /// Makes a program as if it had not been opened.
+    pub(super) fn ends(&self, source: &Source) {
+        let text = (source.name().into(), None);
+        process::within(Activity::Steady, || self.opened.lock().remove(&text));
     }
 
     /// Returns the items of a text whose packs have been read.

@@ -25,6 +25,7 @@ impl Cache {
     pub fn end_session(&self, source: &Source) {
         self.sources(|sources| sources.retain(|known| !is_of(known, source)));
         self.store.forget(source.name());
+        self.ends(source);
     }
 
     /// Adds the code and the checked items of a session to what is found, if the pack is of
@@ -48,6 +49,7 @@ impl Cache {
 
     fn add_session(&self, source: &Source, pack: Option<Arc<Pack>>) {
         self.store.keep(source.name());
+        self.begins(source, None);
         let session = CachedSource::session(source, pack);
         self.sources(|sources| {
             sources.retain(|known| !is_of(known, source));

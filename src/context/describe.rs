@@ -128,7 +128,7 @@ impl Context {
             return Some(declaration::head(declared, self.engine.names()));
         }
         let host = self.engine.hosts().get(name)?;
-        if let Some(entry) = host.entry {
+        if let Some(entry) = self.engine.hosts().entry(name, self.engine.names()) {
             return Some(entry.signature());
         }
         let arity = host.arity as usize;

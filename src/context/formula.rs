@@ -34,8 +34,8 @@ use std::sync::Arc;
 pub struct Formula {
     engine: Engine,
     code: Arc<FormulaCode>,
-    arity: u32,
     function: Arc<CheckedFunction>,
+    /// Whether it calls instances, which is asked at every call.
     calls_instances: bool,
 }
 
@@ -51,8 +51,9 @@ impl Formula {
         if !context.engine().is(&self.engine) {
             return Err(Error::OtherEngine);
         }
-        if asked != self.arity {
-            return Err(Error::Arity { name: "the formula".into(), takes: self.arity, asked });
+        let takes = self.function.arity();
+        if asked != takes {
+            return Err(Error::Arity { name: "the formula".into(), takes, asked });
         }
         let _environment = DefaultEnvironment::enter();
         let _limit = context.limit()?;
@@ -71,7 +72,7 @@ impl Formula {
 
 impl fmt::Debug for Formula {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Formula").field("arity", &self.arity).finish_non_exhaustive()
+        f.debug_struct("Formula").field("arity", &self.function.arity()).finish_non_exhaustive()
     }
 }
 
@@ -94,9 +95,8 @@ impl Context {
         let (function, _limit) = self.limited_formula(source, parameters)?;
         self.backend.admit(&self.engine, &function)?;
         let code = self.backend.formula(&function).map_err(|failure| self.failed(&failure))?;
-        let arity = function.arity();
         let calls_instances = function.takes_or_gives(self.engine.names());
-        Ok(Formula { engine: self.engine.clone(), code: Arc::new(code), arity, function, calls_instances })
+        Ok(Formula { engine: self.engine.clone(), code: Arc::new(code), function, calls_instances })
     }
 
     /// Returns the function of an expression with parameters.

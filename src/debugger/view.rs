@@ -38,10 +38,7 @@ impl Inner {
 
     /// Returns the signature of a function: `fib(n)`.
     pub(super) fn signature(&self, function: &CheckedFunction) -> String {
-        match &*self.names.text(function.name) {
-            EXPRESSION => "this expression".to_owned(),
-            _ => shown_call(function, usize::MAX, &self.names),
-        }
+        shown_call(function, usize::MAX, &self.names)
     }
 
     /// Returns the head line of a frame: `fib(n) at program.kal:3:14`; for

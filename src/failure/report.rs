@@ -68,10 +68,7 @@ impl FailureReport<'_> {
     }
 
     fn describe_call(&self, function: &CheckedFunction) -> String {
-        match &*self.names.text(function.name) {
-            EXPRESSION => "this expression".into(),
-            _ => shown_call(function, SHOWN_PARAMETERS, self.names),
-        }
+        shown_call(function, SHOWN_PARAMETERS, self.names)
     }
 
     /// Returns the diagnostic for a failure.

@@ -305,7 +305,8 @@ pub(super) fn execute<const ONCE: bool, const WATCH: bool>(
                     $(number::$pattern => $action,)+
                     _ => pause!(Pause::Left),
                 }
-                if WATCH && (std::mem::take(&mut has_overflowed) || (!a.is_finite() && Op::of(before.2).is_some_and(Op::computes))) {
+                let computes = || Op::of(before.2).is_some_and(Op::computes);
+                if WATCH && (std::mem::take(&mut has_overflowed) || (!a.is_finite() && computes())) {
                     pause!(Pause::Nonfinite(Operation {
                         at: before.0,
                         accumulator: bits(before.1),

@@ -88,9 +88,9 @@ impl Environment for ModuleScope<'_> {
         }
         let hosts = self.hosts();
         if kind == MemberKind::Function
-            && let Some(fixed) = hosts.fixed(name, self.names())
+            && let Some(sealed) = hosts.sealed(name, self.names())
         {
-            return Ok(fixed);
+            return Ok(sealed);
         }
         let is_of_host = hosts.get(name).is_some() || hosts.foreign(name).is_some();
         // A function may be defined later; a variable cannot.

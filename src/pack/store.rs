@@ -79,12 +79,7 @@ impl CodeStore {
 
     /// Returns whether code that is made of functions of that source is kept.
     pub fn keeps(&self, source: &str) -> bool {
-        self.others.is_some() || self.is_opened(source)
-    }
-
-    /// Returns whether the code of that source is kept as such.
-    pub fn is_opened(&self, source: &str) -> bool {
-        self.kept(|kept| kept.contains_key(source))
+        self.others.is_some() || self.kept(|kept| kept.contains_key(source))
     }
 
     /// Returns how many packs of earlier runs there are.

@@ -12,7 +12,7 @@
 
 pub mod shared;
 
-use super::checked::{Callee, CheckedFunction, CheckedNode, KnownIdentity, Made};
+use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION, KnownIdentity, Made};
 use super::spans::SpanPacker;
 use crate::host::written_name;
 use crate::name::{HeldName, Names};
@@ -63,9 +63,12 @@ pub fn shown(name: &str) -> String {
 }
 
 /// Returns a function with its parameters, up to a number of them, as a message shows it:
-/// `fib(n)`, `twice(sin x)` for an instance.
+/// `fib(n)`, `twice(sin x)` for an instance, `this expression`.
 pub fn shown_call(function: &CheckedFunction, most: usize, names: &Names) -> String {
     let name = names.text(function.name);
+    if *name == *EXPRESSION {
+        return "this expression".to_owned();
+    }
     let mut parameters = function.parameters.iter().map(|name| names.text(*name).to_string());
     let (called, all): (&str, Vec<String>) = match instance_parts(&name) {
         Some((pattern, given)) => {

@@ -9,6 +9,7 @@ use super::operator::{BinaryOp, UnaryOp};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{Name, Names};
 use crate::source::Span;
+use std::ops::Range;
 
 /// Returns the warnings for an item; `runs_on` if it begins on the line on
 /// which the one before it ended.
@@ -88,6 +89,8 @@ pub fn explain_run_on(mut mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
 }
 
 fn body_lints(item: &Item, body: &Ast, names: &Names) -> Vec<Diagnostic> {
+    // Where operands begin is found once.
+    let nan = constant_nan(item, body, names).map(|nan| (nan, body.starts()));
     let found = body.nodes.iter().enumerate().filter_map(|(at, node)| match node {
         Node::Then | Node::ForCondition | Node::WhileBody => assigned_condition(item, body, at, names),
         Node::ForStep => assigned_step(item, body, at, names)
@@ -95,7 +98,8 @@ fn body_lints(item: &Item, body: &Ast, names: &Names) -> Vec<Diagnostic> {
             .or_else(|| past_the_end(item, body, at, names)),
         Node::Binary(BinaryOp::Subtract) => continued_line(item, body.spans[at]),
         Node::Binary(op @ (BinaryOp::Equal | BinaryOp::NotEqual)) => {
-            compared_with_nan(item, body, at, *op == BinaryOp::Equal, names)
+            let (nan, starts) = nan.as_ref()?;
+            compared_with_nan((item, body, names), at, *op == BinaryOp::Equal, *nan, starts)
         }
         Node::Text(_) => format_in_text(item, body.spans[at]),
         _ => None,
@@ -107,9 +111,7 @@ fn body_lints(item: &Item, body: &Ast, names: &Names) -> Vec<Diagnostic> {
 /// as the last number is a condition. A condition of 1 alone shows that the loop is endless.
 fn constant_end(item: &Item, body: &Ast, step: usize, names: &Names) -> Option<Diagnostic> {
     let nodes = &body.nodes;
-    let condition = nodes[..step].iter().rposition(|node| *node == Node::ForCondition)?;
-    let first = nodes[..condition].iter().rposition(|node| matches!(node, Node::ForVariable(_)))? + 1;
-    let Node::ForVariable(variable) = nodes[first - 1] else { return None };
+    let (variable, Range { start: first, end: condition }) = head_of_for(nodes, step)?;
     let is_constant = |node: &Node| is_part_of_constant(node, variable, item, body, names);
     let is_stepped = !body.spans[step - 1].range().is_empty();
     let is_endless = nodes[first..condition] == [Node::Number(1.0)] && !is_stepped;
@@ -131,6 +133,14 @@ fn constant_end(item: &Item, body: &Ast, step: usize, names: &Names) -> Option<D
     Some(found.with_help(format!("to count {direction} to {end}, write `{variable} {sign} {end}`")))
 }
 
+/// Returns the variable of the `for` whose step ends at a mark, and the nodes of its condition.
+fn head_of_for(nodes: &[Node], step: usize) -> Option<(Name, Range<usize>)> {
+    let condition = nodes[..step].iter().rposition(|node| *node == Node::ForCondition)?;
+    let variable = nodes[..condition].iter().rposition(|node| matches!(node, Node::ForVariable(_)))?;
+    let Node::ForVariable(name) = nodes[variable] else { return None };
+    Some((name, variable + 1..condition))
+}
+
 /// Returns whether a node can be part of what does not change while a loop with that variable
 /// runs.
 fn is_part_of_constant(node: &Node, variable: Name, item: &Item, body: &Ast, names: &Names) -> bool {
@@ -146,26 +156,23 @@ fn is_part_of_constant(node: &Node, variable: Name, item: &Item, body: &Ast, nam
 /// `for i = n, i >= 1, -1 in`. Parentheses around the condition show that this is meant.
 fn past_the_end(item: &Item, body: &Ast, step: usize, names: &Names) -> Option<Diagnostic> {
     let nodes = &body.nodes;
-    let mark = nodes[..step].iter().rposition(|node| *node == Node::ForCondition)?;
-    let variable_at = nodes[..mark].iter().rposition(|node| matches!(node, Node::ForVariable(_)))?;
-    let (Node::ForVariable(variable), comparison) = (nodes[variable_at], mark.checked_sub(1)?) else {
-        return None;
-    };
-    let strict = match (nodes[comparison], &nodes[mark + 1..step]) {
+    let (variable, condition) = head_of_for(nodes, step)?;
+    let (counter, comparison) = (condition.start, condition.end.checked_sub(1)?);
+    let strict = match (nodes[comparison], &nodes[condition.end + 1..step]) {
         (Node::Binary(BinaryOp::LessEqual), [Node::Number(1.0)]) => '<',
         (Node::Binary(BinaryOp::GreaterEqual), [Node::Number(1.0), Node::Unary(UnaryOp::Negate)]) => '>',
         _ => return None,
     };
-    let end = nodes.get(variable_at + 2..comparison)?;
+    let end = nodes.get(counter + 1..comparison)?;
     let is_end = |node: &Node| is_part_of_constant(node, variable, item, body, names);
-    if nodes[variable_at + 1] != Node::Variable(variable) || !end.iter().all(is_end) {
+    if nodes[counter] != Node::Variable(variable) || !end.iter().all(is_end) {
         return None;
     }
-    let first = body.spans[variable_at + 1];
+    let first = body.spans[counter];
     if item.source.text()[..first.start as usize].trim_end().ends_with('(') {
         return None;
     }
-    let end = body.spans[variable_at + 2..comparison].iter().copied().reduce(Span::to)?;
+    let end = body.spans[counter + 1..comparison].iter().copied().reduce(Span::to)?;
     let written = item.source.slice(first.to(end));
     let (variable, end, span) = (names.text(variable), item.source.slice(end), body.spans[comparison]);
     let message = format!("the body of this `for` also runs with `{variable}` one step past {end}");
@@ -174,37 +181,35 @@ fn past_the_end(item: &Item, body: &Ast, step: usize, names: &Names) -> Option<D
     Some(found.with_help(help))
 }
 
+/// Returns the name `nan`, if an item uses it and does not bind it itself.
+fn constant_nan(item: &Item, body: &Ast, names: &Names) -> Option<Name> {
+    let nan = names.get("nan").filter(|nan| body.nodes.contains(&Node::Variable(*nan)))?;
+    let binds = |node: &Node| matches!(node, Node::Bind(name) | Node::ForVariable(name) if *name == nan);
+    (!is_parameter(nan, item) && !body.nodes.iter().any(binds)).then_some(nan)
+}
+
 /// Warns of `x == nan`, which is 0 for every `x`, and of `x != nan`.
 fn compared_with_nan(
-    item: &Item,
-    body: &Ast,
+    (item, body, names): (&Item, &Ast, &Names),
     at: usize,
     is_equal: bool,
-    names: &Names,
+    nan: Name,
+    starts: &[usize],
 ) -> Option<Diagnostic> {
-    let is_nan = |name: Name| &*names.text(name) == "nan";
-    let bound = body.nodes.iter().any(|node| match node {
-        Node::Bind(name) | Node::ForVariable(name) => is_nan(*name),
-        _ => false,
-    });
-    let is_parameter = match &item.kind {
-        ItemKind::Definition(prototype, _) => prototype.parameters.iter().any(|each| is_nan(each.name)),
-        _ => false,
-    };
     let right = at.checked_sub(1)?;
-    let starts = body.starts();
     let left = starts[right].checked_sub(1)?;
     let (left, right) = (&body.nodes[starts[left]..=left], &body.nodes[starts[right]..=right]);
-    let other = match (left, right) {
-        _ if bound || is_parameter => return None,
-        (&[Node::Variable(name)], other) | (other, &[Node::Variable(name)]) if is_nan(name) => other,
-        _ => return None,
+    let nan = [Node::Variable(nan)];
+    let other = match (left == nan, right == nan) {
+        (true, _) => right,
+        (false, true) => left,
+        (false, false) => return None,
     };
     let message = if is_equal { "nothing is equal to `nan`" } else { "everything is different from `nan`" };
     let found = warning(ErrorCode::ComparedWithNan, item, body.spans[at], message, "not even `nan` itself");
     let (test, answer) = if is_equal { ("!=", 1) } else { ("==", 0) };
     let help = match *other {
-        [Node::Variable(name)] if !is_nan(name) => {
+        [Node::Variable(name)] if other != nan => {
             let name = names.text(name);
             format!("write `{name} {test} {name}`, which is {answer} for `nan` only")
         }
@@ -227,14 +232,6 @@ pub fn may_have_constant_condition(text: &str) -> bool {
 /// Returns whether a variable keeps its value while an item runs: a parameter, or a local,
 /// or one of the program if nothing is called that could change it.
 fn is_unchanged(name: Name, item: &Item, body: &Ast, names: &Names) -> bool {
-    let is_parameter = match &item.kind {
-        ItemKind::Definition(prototype, _) => prototype.parameters.iter().any(|each| each.name == name),
-        ItemKind::Variables(_)
-        | ItemKind::Expression(_)
-        | ItemKind::Effect(_)
-        | ItemKind::Extern(_)
-        | ItemKind::Import(_) => false,
-    };
     let is_local =
         |node: &Node| matches!(node, Node::Bind(bound) | Node::ForVariable(bound) if *bound == name);
     let may_change = |node: &Node| match node {
@@ -246,7 +243,18 @@ fn is_unchanged(name: Name, item: &Item, body: &Ast, names: &Names) -> bool {
         _ => false,
     };
     !body.nodes.contains(&Node::Assign(name))
-        && (is_parameter || body.nodes.iter().any(is_local) || !body.nodes.iter().any(may_change))
+        && (is_parameter(name, item) || body.nodes.iter().any(is_local) || !body.nodes.iter().any(may_change))
+}
+
+fn is_parameter(name: Name, item: &Item) -> bool {
+    match &item.kind {
+        ItemKind::Definition(prototype, _) => prototype.parameters.iter().any(|each| each.name == name),
+        ItemKind::Variables(_)
+        | ItemKind::Expression(_)
+        | ItemKind::Effect(_)
+        | ItemKind::Extern(_)
+        | ItemKind::Import(_) => false,
+    }
 }
 
 /// Warns of the first `%d` in a text.
