@@ -598,6 +598,8 @@ fn ctrl_c_breaks_in_and_clears_the_line_at_the_debuggers_prompt() {
     terminal.wait_for("interrupted\nspin(n) at p.kal:1");
     terminal.wait_for("1|debug> ");
     terminal.press("half a li");
+    // Every key draws the prompt again: the one to wait for is the next.
+    terminal.wait_for("half a li");
     terminal.press(CTRL_C);
     terminal.wait_for("1|debug> ");
     terminal.press("n + 41\r");
