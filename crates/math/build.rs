@@ -25,10 +25,11 @@ const BINARY: [&str; 3] = ["atan2", "hypot", "pow"];
 const BY_ONE_LANE: [&str; 10] =
     ["atan", "atan2", "cos", "erfc", "hypot", "log", "log10", "log2", "sin", "tan"];
 
-/// The sources of the lanes forms.
-const LANES: [&str; 9] = [
+/// The sources of the forms for one, two and many lanes.
+const LANES: [&str; 10] = [
     "lanes.c",
     "one.c",
+    "two.c",
     "vector.h",
     "tables.h",
     "exponential.h",
@@ -60,6 +61,8 @@ fn main() {
     if env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|architecture| architecture == "x86_64") {
         compile(&sources, "fma", FMA_FLAGS);
         compile_by_one_lane();
+        compile_two_lanes("baseline", &[]);
+        compile_two_lanes("fma", FMA_FLAGS);
         compile_lanes("fma", "fma", FMA_FLAGS);
         compile_lanes("avx512", "fma", &[FMA_FLAGS, AVX512_FLAGS].concat());
     }
@@ -85,6 +88,12 @@ fn compile(sources: &Path, suffix: &str, flags: &[&str]) {
 /// Compiles the functions of the fast build that are computed as one lane is.
 fn compile_by_one_lane() {
     by_vectors(FMA_FLAGS).file("src/lanes/one.c").compile("kal_math_one");
+}
+
+/// Compiles the functions of two doubles at once with some flags.
+fn compile_two_lanes(suffix: &str, flags: &[&str]) {
+    let mut build = by_vectors(flags);
+    build.define("LANES_BUILD", suffix).file("src/lanes/two.c").compile(&format!("kal_math_two_{suffix}"));
 }
 
 /// Compiles the lanes forms with some flags, for a build of the functions of one double.

@@ -1,8 +1,8 @@
-//! Functions of the library over the lanes of a vector, in memory: what compiled code that
-//! computes many rows at once calls.
+//! Functions of the library over the lanes of a vector: in memory, which compiled code calls
+//! that computes many rows at once, and two in one register.
 #![allow(unsafe_code)]
 
-use kal_math::{BinaryFunction, UnaryFunction};
+use kal_math::{BinaryFunction, Build, TwoPointer, UnaryFunction};
 
 /// What the symbols begin with of the functions that call another one for each lane; the
 /// number of its arguments follows.
@@ -10,6 +10,9 @@ pub const MAP: &str = "kal$map";
 
 /// What the symbols begin with of the functions that compute all lanes themselves.
 const LANES: &str = "kal$lanes$";
+
+/// What the symbols begin with of the functions that compute two lanes in one register.
+const TWO: &str = "kal$two$";
 
 /// A function of the library that computes all lanes itself.
 enum LanesFunction {
@@ -34,6 +37,22 @@ pub fn symbol(name: &str) -> Option<String> {
     LanesFunction::of(name).map(|_| format!("{LANES}{name}"))
 }
 
+/// Returns the symbol of the form of a function of the library that computes two lanes in one
+/// register, if it has one. It takes and returns vectors where the function has doubles.
+#[cfg(feature = "compiler")]
+pub fn two_symbol(name: &str) -> Option<String> {
+    two(name).map(|_| format!("{TWO}{name}"))
+}
+
+/// Returns the address of the form of a function for two lanes, if it has one.
+fn two(name: &str) -> Option<usize> {
+    let two = match LanesFunction::of(name)? {
+        LanesFunction::One(function) => function.two(Build::fastest()),
+        LanesFunction::Two(function) => function.two(Build::fastest()),
+    };
+    two.map(TwoPointer::address)
+}
+
 /// Returns the address of a function of this file, or of a form for all lanes.
 pub(super) fn support(symbol: &str) -> Option<usize> {
     if let Some(name) = symbol.strip_prefix(LANES) {
@@ -41,6 +60,9 @@ pub(super) fn support(symbol: &str) -> Option<usize> {
             LanesFunction::One(function) => function.fastest_lanes() as *const () as usize,
             LanesFunction::Two(function) => function.fastest_lanes() as *const () as usize,
         });
+    }
+    if let Some(name) = symbol.strip_prefix(TWO) {
+        return two(name);
     }
     match symbol.strip_prefix(MAP)? {
         "1" => Some(map_one as *const () as usize),

@@ -239,3 +239,32 @@ fn constants_and_exact_powers_are_no_calls() {
         }
     }
 }
+
+/// See `tests/programs/numbers/two_at_once.kal` for what they return.
+#[test]
+fn two_calls_of_one_function_are_one() {
+    let both = ["sin(x) * sin(y)", "erfc(x) - 2 * erfc(y / 3)", "hypot(x, y) + hypot(y, 1)", "x ^ y - y ^ x"];
+    let each = ["sin(x) * cos(y)", "sin(sin(x))"];
+    let (of_two, of_one) = ("call <2 x double> @\"kal$two$", "call double @\"kal$");
+    for (bodies, calls, no_calls) in [(&both[..], of_two, of_one), (&each[..], of_one, of_two)] {
+        for body in bodies {
+            let ir = listing(&["ir"], &format!("def f(x y) {body}"));
+            assert!(ir.contains(calls) && !ir.contains(no_calls), "{body}: {ir}");
+        }
+    }
+    // What is seen between them stays between them.
+    let ir = listing(&["ir"], "extern putchard(x)\ndef f(x y) var s = sin(x) in (putchard(s) : s + sin(y))");
+    assert_eq!(ir.matches("call double @\"kal$sin").count(), 2, "{ir}");
+}
+
+#[test]
+fn calls_come_out_of_loops_and_stay_in_branches() {
+    let text = "def loop(n r t) var s = 0 in (for i = 1, i < n in (if i % 3 == 0 then s += exp(-r * t))) : s
+                def branch(x y) if x < y then pow(x, y) else if y < 1 then lgamma(x) else x * 2";
+    let ir = listing(&["ir", "--fn", "loop"], text);
+    let (entry, body) = ir.split_once("\nbody:").expect("there is a loop");
+    assert!(entry.contains("@\"kal$exp\"(") && !body.contains("call double @\"kal$exp"), "{ir}");
+    let ir = listing(&["ir", "--fn", "branch"], text);
+    let (entry, branches) = ir.split_once("br i1").expect("there is a branch");
+    assert!(!entry.contains("call double") && branches.matches("call double").count() == 2, "{ir}");
+}

@@ -366,8 +366,10 @@ fn code_and_tapes_share_one_limit() {
     let mut called = 0;
     let (error, taken) = loop {
         let before = context.stats().code_bytes;
-        let text =
-            format!("def f{called}(x) x * {called} + x / 3 - cos(x + {called}); f{called}(1); f{called}(2)");
+        // The code of every other one is large beside any tape, so that it finds no room first.
+        let terms = if called % 2 == 0 { 1 } else { 30 };
+        let body = format!("x * {called}{}", format!(" - cos(x + {called})").repeat(terms));
+        let text = format!("def f{called}(x) {body}; f{called}(1); f{called}(2)");
         match context.eval(&text) {
             Ok(_) => called += 1,
             Err(error) => break (error, before),

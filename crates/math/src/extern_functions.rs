@@ -1,7 +1,7 @@
 //! The C functions, as the build script compiles and names them.
 #![allow(unsafe_code, non_upper_case_globals)]
 
-use crate::{BinaryFunction, LanesBuild, UnaryFunction};
+use crate::{BinaryFunction, Build, LanesBuild, UnaryFunction};
 
 macro_rules! functions {
     (
@@ -67,6 +67,85 @@ functions! {
     /// Those of two doubles.
     binary: BinaryFunction, BINARY, (x y), (values: *mut f64, second: *const f64),
     [atan2 hypot pow]
+}
+
+/// The form of a C function for two doubles at once: it takes and returns a vector of two
+/// doubles, in one register, for each double that the function takes and returns.
+///
+/// Rust cannot declare such a C function; compiled code calls it.
+#[derive(Clone, Copy, Debug)]
+pub struct TwoPointer(unsafe extern "C" fn());
+
+impl TwoPointer {
+    /// Returns the address of the function.
+    pub fn address(self) -> usize {
+        self.0 as *const () as usize
+    }
+}
+
+macro_rules! two_lanes {
+    ($($name:ident)+;) => {
+        /// The functions that have a form for two doubles at once, in each build.
+        #[cfg(target_arch = "x86_64")]
+        pub(super) const TWO: &[(&str, [TwoPointer; 2])] =
+            &[$((stringify!($name), two_lanes!($name))),+];
+        #[cfg(not(target_arch = "x86_64"))]
+        pub(super) const TWO: &[(&str, [TwoPointer; 2])] = &[];
+    };
+    ($name:ident) => {{
+        // SAFETY: the functions of `src/lanes/two.c`. Their parameters are left out, and only
+        // `apply_to_two` calls them, with the right ones.
+        unsafe extern "C" {
+            #[link_name = concat!("kal_math_", stringify!($name), "_two_baseline")]
+            fn baseline();
+            #[link_name = concat!("kal_math_", stringify!($name), "_two_fma")]
+            fn fma();
+        }
+        [TwoPointer(baseline), TwoPointer(fma)]
+    }};
+}
+
+two_lanes! { atan2 cos erf erfc hypot pow sin tan tanh; }
+
+#[cfg(target_arch = "x86_64")]
+type Two = std::arch::x86_64::__m128d;
+
+/// Returns two doubles in one register.
+#[cfg(target_arch = "x86_64")]
+fn joined(values: [f64; 2]) -> Two {
+    // SAFETY: both are 16 bytes, and all bits are values of both.
+    unsafe { std::mem::transmute::<[f64; 2], Two>(values) }
+}
+
+/// Returns the doubles in a register.
+#[cfg(target_arch = "x86_64")]
+fn separated(two: Two) -> [f64; 2] {
+    // SAFETY: as in `joined`.
+    unsafe { std::mem::transmute::<Two, [f64; 2]>(two) }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl UnaryFunction {
+    /// Returns the function of two values, by its form for two; `None` if it has none, or if
+    /// this processor cannot run the build.
+    pub fn apply_to_two(self, build: Build, values: [f64; 2]) -> Option<[f64; 2]> {
+        let TwoPointer(two) = self.two(build)?;
+        // SAFETY: the form of such a function is a C function of this type.
+        let two = unsafe { std::mem::transmute::<unsafe extern "C" fn(), extern "C" fn(Two) -> Two>(two) };
+        Some(separated(two(joined(values))))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl BinaryFunction {
+    /// As [`UnaryFunction::apply_to_two`]: of each value and the one beside it in `second`.
+    pub fn apply_to_two(self, build: Build, values: [f64; 2], second: [f64; 2]) -> Option<[f64; 2]> {
+        let TwoPointer(two) = self.two(build)?;
+        // SAFETY: as there.
+        let two =
+            unsafe { std::mem::transmute::<unsafe extern "C" fn(), extern "C" fn(Two, Two) -> Two>(two) };
+        Some(separated(two(joined(values), joined(second))))
+    }
 }
 
 impl UnaryFunction {

@@ -21,7 +21,8 @@
 
 mod extern_functions;
 
-use extern_functions::{BINARY, UNARY, binary, unary};
+pub use extern_functions::TwoPointer;
+use extern_functions::{BINARY, TWO, UNARY, binary, unary};
 use std::fmt;
 
 /// What functions are compiled for.
@@ -143,6 +144,13 @@ macro_rules! function_type {
             #[inline]
             pub fn fastest(self) -> $pointer {
                 self.builds[Build::fastest() as usize]
+            }
+
+            /// Returns its form for two at once in a build; `None` if calling it twice takes no
+            /// longer, or if this processor cannot run that.
+            pub fn two(self, build: Build) -> Option<TwoPointer> {
+                let (_, builds) = TWO.iter().find(|(name, _)| *name == self.name)?;
+                build.is_supported().then(|| builds[build as usize])
             }
 
             /// Returns its lanes form in a build; `None` if this processor cannot run that.

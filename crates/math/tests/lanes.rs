@@ -88,6 +88,36 @@ fn lanes_have_the_bits_of_the_functions_of_one_double() {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn two_at_once_have_the_bits_of_the_functions_of_one_double() {
+    let mut functions = Vec::new();
+    let same = |name: &str, values: [f64; 2], results: [f64; 2], expected: [f64; 2]| {
+        let equal = is_same(results[0], expected[0]) && is_same(results[1], expected[1]);
+        assert!(equal, "{name} of {values:?} is {expected:?}, not {results:?}");
+    };
+    let pairs = |seed| numbers(seed).zip(numbers(seed + 1)).map(|(x, y)| [x, y]).take(COUNT);
+    for build in Build::ALL.into_iter().filter(|build| build.is_supported()) {
+        for function in UnaryFunction::ALL.iter().filter(|function| function.two(build).is_some()) {
+            functions.push(function.name());
+            let one = function.fastest();
+            for values in pairs(6) {
+                let results = function.apply_to_two(build, values).expect("it has the form");
+                same(function.name(), values, results, values.map(|x| one(x)));
+            }
+        }
+        for function in BinaryFunction::ALL.iter().filter(|function| function.two(build).is_some()) {
+            functions.push(function.name());
+            let one = function.fastest();
+            for (x, y) in pairs(8).zip(pairs(10)) {
+                let results = function.apply_to_two(build, x, y).expect("it has the form");
+                same(function.name(), x, results, [one(x[0], y[0]), one(x[1], y[1])]);
+            }
+        }
+    }
+    assert!(["erfc", "sin", "pow"].iter().all(|name| functions.contains(name)), "{functions:?}");
+}
+
 #[test]
 fn a_build_is_there_if_the_processor_has_it() {
     for build in LanesBuild::ALL {

@@ -4,7 +4,7 @@
 use super::refusal::Result;
 use super::types::{Types, result};
 use crate::codegen::error::CodegenError;
-use crate::host::{PureFunction, pure_symbol};
+use crate::host::{PureFunction, lanes, pure_symbol};
 use crate::syntax::operator::BinaryOp;
 use inkwell::FloatPredicate;
 use inkwell::attributes::AttributeLoc;
@@ -13,6 +13,10 @@ use inkwell::intrinsics::Intrinsic;
 use inkwell::module::Module;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicMetadataValueEnum, FloatValue, FunctionValue};
+
+/// The attribute that names a function's form for two lanes, for the pass of
+/// `pair_calls.h`.
+const TWO_LANES: &str = "kal-two-lanes";
 
 /// Calls a pure function; of constants, its result is one.
 pub(super) fn pure_call<'c>(
@@ -43,10 +47,14 @@ pub(super) fn pure_function<'c>(
     module.get_function(&symbol).unwrap_or_else(|| {
         let parameters = vec![types.double.into(); arity];
         let declared = module.add_function(&symbol, types.double.fn_type(&parameters, false), None);
-        // It touches no memory and always returns, so equal calls may be merged, and made
-        // where their results may not be needed.
-        for name in ["nounwind", "willreturn", "nosync", "nofree", "speculatable", "memory"] {
+        // It touches no memory and always returns, so equal calls may be merged. It could be
+        // called where its result may not be needed, too; see `SpeculatePass` of the pipeline.
+        for name in ["nounwind", "willreturn", "nosync", "nofree", "memory"] {
             declared.add_attribute(AttributeLoc::Function, types.attribute(name));
+        }
+        if let Some(two) = lanes::two_symbol(name) {
+            let attribute = types.context.create_string_attribute(TWO_LANES, &two);
+            declared.add_attribute(AttributeLoc::Function, attribute);
         }
         declared
     })

@@ -7,6 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "pair_calls.h"
+
 #include "llvm-c/Core.h"
 #include "llvm-c/TargetMachine.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
@@ -41,6 +43,8 @@
 #include "llvm/Transforms/Scalar/GVN.h"
 #include "llvm/Transforms/Scalar/InstSimplifyPass.h"
 #include "llvm/Transforms/Scalar/JumpThreading.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/MemCpyOptimizer.h"
 #include "llvm/Transforms/Scalar/MergedLoadStoreMotion.h"
 #include "llvm/Transforms/Scalar/Reassociate.h"
@@ -94,6 +98,27 @@ public:
   }
 };
 
+/// Lets pure functions be called where their results may not be needed, or not.
+/// Only the hoisting out of loops may: elsewhere, both branches would be computed
+/// and one result chosen, where LLVM takes such a call for cheap.
+class SpeculatePass : public PassInfoMixin<SpeculatePass> {
+  bool May;
+
+public:
+  explicit SpeculatePass(bool May) : May(May) {}
+
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+    for (Function &F : M)
+      if (F.isDeclaration() && !F.isIntrinsic() && F.doesNotAccessMemory()) {
+        if (May)
+          F.addFnAttr(Attribute::Speculatable);
+        else
+          F.removeFnAttr(Attribute::Speculatable);
+      }
+    return PreservedAnalyses::all();
+  }
+};
+
 struct Passes {
   LoopAnalysisManager LAM;
   FunctionAnalysisManager FAM;
@@ -134,9 +159,21 @@ struct Passes {
     else {
       MPM.addPass(createModuleToFunctionPassAdaptor(
           PB.buildFunctionSimplificationPipeline(L, ThinOrFullLTOPhase::None)));
+      MPM.addPass(SpeculatePass(true));
+      MPM.addPass(createModuleToFunctionPassAdaptor(hoistCalls()));
+      MPM.addPass(SpeculatePass(false));
       MPM.addPass(
           PB.buildModuleOptimizationPipeline(L, ThinOrFullLTOPhase::None));
     }
+    if (Level >= 2)
+      MPM.addPass(createModuleToFunctionPassAdaptor(PairCallsPass()));
+  }
+
+  static FunctionPassManager hoistCalls() {
+    FunctionPassManager FPM;
+    FPM.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()),
+                                                /*UseMemorySSA=*/true));
+    return FPM;
   }
 
   // Not `parsePassPipeline`, which links every pass there is.

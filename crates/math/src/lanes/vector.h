@@ -1,5 +1,5 @@
 // Vectors of doubles, for the processors that have them with FMA: 8 lanes with AVX-512, 4
-// with AVX2, or one. The methods are written once, with the names below.
+// with AVX2, two or one. The methods are written once, with the names below.
 //
 // Arithmetic is that of C: `+ - *` work on vectors, and nothing is contracted.
 
@@ -42,6 +42,54 @@ INLINE V lookup(const double *table, Bits index) { return table[index & 31]; }
 INLINE void lookup_rows(const double *table, Bits index, V columns[4]) {
   for (int i = 0; i < 4; i++)
     columns[i] = table[4 * index + i];
+}
+
+#elif defined(TWO_LANES) // For `two.c`.
+
+#define LANES 2
+typedef __m128d V;
+typedef __m128i Bits;
+typedef __m128d Mask;
+
+INLINE V all(double x) { return _mm_set1_pd(x); }
+INLINE Bits all_bits(int64_t x) { return _mm_set1_epi64x(x); }
+INLINE Bits bits(V x) { return _mm_castpd_si128(x); }
+INLINE V number(Bits x) { return _mm_castsi128_pd(x); }
+INLINE V madd(V x, V y, V z) { return _mm_fmadd_pd(x, y, z); }
+INLINE V msub(V x, V y, V z) { return _mm_fmsub_pd(x, y, z); }
+INLINE V nmadd(V x, V y, V z) { return _mm_fnmadd_pd(x, y, z); }
+INLINE V root(V x) { return _mm_sqrt_pd(x); }
+INLINE V greatest(V x, V y) { return _mm_max_pd(x, y); }
+INLINE V least(V x, V y) { return _mm_min_pd(x, y); }
+INLINE Bits and_bits(Bits x, Bits y) { return _mm_and_si128(x, y); }
+INLINE Bits xor_bits(Bits x, Bits y) { return _mm_xor_si128(x, y); }
+INLINE Bits plus_bits(Bits x, Bits y) { return _mm_add_epi64(x, y); }
+INLINE Bits minus_bits(Bits x, Bits y) { return _mm_sub_epi64(x, y); }
+#define shift_left(x, places) _mm_slli_epi64(x, places)
+#define shift_right(x, places) _mm_srli_epi64(x, places)
+
+INLINE Mask equal(V x, V y) { return _mm_cmp_pd(x, y, _CMP_EQ_OQ); }
+INLINE Mask at_most(V x, V y) { return _mm_cmp_pd(x, y, _CMP_LE_OQ); }
+INLINE Mask both(Mask x, Mask y) { return _mm_and_pd(x, y); }
+INLINE V choose(Mask mask, V yes, V no) { return _mm_blendv_pd(no, yes, mask); }
+INLINE V exponent(Bits x) { // As for 4 lanes.
+  Bits places = _mm_srli_epi64(plus_bits(x, all_bits(1024LL << 52)), 52);
+  return number(_mm_or_si128(places, bits(all(0x1p52)))) - all(0x1p52 + 1024);
+}
+INLINE unsigned of_mask(Mask x) { return (unsigned)_mm_movemask_pd(x); }
+
+INLINE V lookup(const double *table, Bits index) {
+  return _mm_set_pd(table[_mm_extract_epi64(index, 1) & 31], table[_mm_cvtsi128_si64(index) & 31]);
+}
+
+INLINE void lookup_rows(const double *table, Bits index, V columns[4]) {
+  const double *first = table + 4 * _mm_cvtsi128_si64(index);
+  const double *second = table + 4 * _mm_extract_epi64(index, 1);
+  for (int i = 0; i < 4; i += 2) {
+    V left = _mm_load_pd(first + i), right = _mm_load_pd(second + i);
+    columns[i] = _mm_unpacklo_pd(left, right);
+    columns[i + 1] = _mm_unpackhi_pd(left, right);
+  }
 }
 
 #elif defined(__AVX512F__)
