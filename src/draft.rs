@@ -421,10 +421,8 @@ impl<'a> Draft<'a> {
         let head = || caller.head_taking(callee.name, self.names);
         let taken = || head().map(|head| format!("to take a function: `def {head} …`"));
         let here = giver.is_none().then(|| across_lines().or_else(taken)).flatten();
-        if let Some(help) = here.or_else(habit) {
-            return diagnostic.with_help(help);
-        }
-        if let Some(help) = standard::import_help(called, self.imports()) {
+        let offered = || standard::import_help(called, self.imports());
+        if let Some(help) = here.or_else(offered).or_else(habit) {
             return diagnostic.with_help(help);
         }
         if let Some(help) = unqualified::advice(&text, self.names, self.hosts()) {

@@ -188,7 +188,7 @@ impl ModuleReader<'_> {
         /// The size of the stack segment that is added when less than that is left.
         const STACK_SEGMENT: usize = 4 << 20;
         stacker::maybe_grow(RED_ZONE, STACK_SEGMENT, || {
-            let module = self.find(name, place, folder)?;
+            let module = self.find(name, place, folder, visited)?;
             let file = module.file.display().to_string();
             let known = (self.known)(name.name());
             let present =
@@ -475,24 +475,35 @@ impl ModuleReader<'_> {
         (read, kept, records)
     }
 
-    /// Finds the file of a module.
+    /// Finds the file of a module. A program does not mean itself, though it has the name of a
+    /// module: `import math` in `math.kal`.
     fn find(
         &self,
         name: &HeldName,
         place: &SourcePlace,
         folder: Option<&Path>,
+        visited: &VisitedFiles,
     ) -> Result<ModulePlace, Vec<Diagnostic>> {
         let looked = find::places(name, folder, &self.engine.config().library_paths);
         let looked =
             looked.map_err(|error| not_read(place, format!("the module `{name}` cannot be found"), error))?;
-        find::find(&looked, name, self.engine.module_in_images(name)).ok_or_else(|| {
+        let importer = (place.source.folder(), Path::new(place.source.name()).file_name());
+        let is_program = |candidate: &ModulePlace| {
+            importer == (Some(&*candidate.library), candidate.file.file_name())
+                && visited.values().all(|file| Path::new(file) != candidate.file)
+        };
+        let others: Vec<_> = looked.iter().filter(|candidate| !is_program(candidate)).cloned().collect();
+        let in_images = self.engine.module_in_images(name);
+        let found = find::find(&others, name, in_images).or_else(|| find::find(&looked, name, in_images));
+        found.ok_or_else(|| {
             let looked: Vec<_> = looked.iter().map(|place| place.file.display().to_string()).collect();
-            let help = match looked.as_slice() {
-                [] => "this program may import nothing: no folder is searched".to_owned(),
-                places => match standard::nearest_module(name) {
-                    Some(near) => format!("did you mean `{near}`? There is no {}", places.join(", and no ")),
-                    None => format!("there is no {}", places.join(", and no ")),
-                },
+            let help = match (looked.as_slice(), standard::import_of(name), standard::nearest_module(name)) {
+                ([], _, _) => "this program may import nothing: no folder is searched".to_owned(),
+                (_, Some(import), _) => import,
+                (places, _, Some(near)) => {
+                    format!("did you mean `{near}`? There is no {}", places.join(", and no "))
+                }
+                (places, _, None) => format!("there is no {}", places.join(", and no ")),
             };
             not_read(place, format!("there is no module `{name}`"), help)
         })

@@ -39,7 +39,7 @@ Examples:
 /// Kaleidoscope, live: run a file, standard input, or a prompt.
 #[derive(Parser, Debug)]
 #[command(name = "kal", about, disable_version_flag = true, args_override_self = true)]
-#[command(override_usage = "kal [OPTIONS] [FILE | -]\n       kal [OPTIONS] <COMMAND>")]
+#[command(override_usage = "kal [OPTIONS] [FILE | -] [NUMBER]...\n       kal [OPTIONS] <COMMAND>")]
 #[command(after_help = examples!())]
 #[command(after_long_help = concat!(examples!(), "
 

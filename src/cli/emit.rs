@@ -227,6 +227,10 @@ fn code(
     if let Some(name) = &arguments.function {
         let wanted = draft.definition(name).ok_or_else(|| missing(name, arguments.program()))?;
         functions.retain(|(function, _)| Arc::ptr_eq(function, wanted));
+        if functions.is_empty() {
+            // It is imported: what the program compiles of modules is in their functions.
+            functions.push((wanted, format!("{}$impl", engine.names().text(wanted.name))));
+        }
     }
     let is_defined = |name| draft.definition(&engine.names().text(name)).is_some();
     match arguments.stage {

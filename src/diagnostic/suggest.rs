@@ -57,7 +57,8 @@ impl Budget {
                 continue;
             }
             self.spend(length * other / CELLS);
-            let distance = strsim::osa_distance(wanted, text);
+            let is_same = text.eq_ignore_ascii_case(wanted);
+            let distance = if is_same { 0 } else { strsim::osa_distance(wanted, text) };
             let rank = (distance, !text.starts_with(wanted));
             let is_better = |(least, known): &((usize, bool), C)| (rank, text) < (*least, known.as_ref());
             if distance <= most && distance < other && best.as_ref().is_none_or(is_better) {
@@ -101,6 +102,8 @@ mod tests {
         assert_eq!(nearest("fibonaci", ["fibs", "fibonacci"]), Some("fibonacci"));
         assert_eq!(nearest("print", ["rint", "printd"]), Some("printd"));
         assert_eq!(nearest("same", ["same"]), None);
+        assert_eq!(nearest("Sin", ["min", "sin"]), Some("sin"));
+        assert_eq!(nearest("ABS", ["abs", "as"]), Some("abs"));
         assert_eq!(nearest("", ["a"]), None);
     }
 

@@ -186,11 +186,9 @@ impl FailureReport<'_> {
         let across = call.and_then(|call| foreign::called_across_lines(&call.source, call.span));
         let head = || caller.and_then(|caller| caller.head_taking(callee, self.names));
         let taken = || head().map(|head| format!("to take a function: `def {head} …`"));
+        let offered = || standard::import_help(&text, self.world.imports());
         let habit = || foreign::function(&text).map(str::to_owned);
-        if let Some(help) = across.or_else(taken).or_else(habit) {
-            return diagnostic.with_help(help);
-        }
-        if let Some(help) = standard::import_help(&text, self.world.imports()) {
+        if let Some(help) = across.or_else(taken).or_else(offered).or_else(habit) {
             return diagnostic.with_help(help);
         }
         if let Some(help) = unqualified::advice(&text, self.names, self.hosts) {

@@ -4,7 +4,7 @@
 use super::decimal::format_number;
 use super::sink::{HostError, Output};
 use crate::stop::StopHandle;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::time::{Duration, Instant, SystemTime};
 
 /// What a program meets outside of itself.
@@ -161,7 +161,8 @@ impl NumberInput {
         }
         let text = String::from_utf8_lossy(&word);
         let line = self.line;
-        parsed(&text)
+        // Some editors begin a text with a mark of its encoding.
+        parsed(text.trim_start_matches('\u{feff}'))
             .ok_or_else(|| HostError(format!("line {line} of the input: `{}` is not a number", shown(&text))))
     }
 
@@ -180,7 +181,9 @@ impl NumberInput {
         };
         self.buffer.truncate(*length.as_ref().unwrap_or(&0));
         let length = length.map_err(|error| HostError(format!("the input cannot be read: {error}")))?;
-        self.at_end = length == 0 && stopper.requested().is_none();
+        // A terminal goes on after Ctrl-D.
+        let goes_on = matches!(self.stream, InputStream::Standard) && io::stdin().is_terminal();
+        self.at_end = length == 0 && !goes_on && stopper.requested().is_none();
         Ok(length > 0)
     }
 }
@@ -249,7 +252,7 @@ mod tests {
     #[test]
     fn numbers_are_read_one_by_one_with_their_lines() {
         let stopper = StopHandle::new(Arc::new(NeverStopped::default()));
-        let mut input = NumberInput::from_host(Box::new(&b" 1 2.5,-3e2\n\nabc inf 7"[..]));
+        let mut input = NumberInput::from_host(Box::new(&b"\xef\xbb\xbf1 2.5,-3e2\n\nabc inf 7"[..]));
         let mut next = || input.next(&stopper);
         assert_eq!((next(), next(), next()), (Ok(1.0), Ok(2.5), Ok(-300.0)));
         assert_eq!(next(), Err(HostError("line 3 of the input: `abc` is not a number".into())));

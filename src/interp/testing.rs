@@ -127,6 +127,7 @@ impl TestSession {
     }
 
     /// Returns the memory of a variable.
+    #[cfg(test)]
     pub(super) fn variable(&self, name: &str) -> &AtomicU64 {
         let number = self.held.borrow_mut().hold(self.names.intern(name)).expect("there are few");
         &self.memory.variables()[number as usize]

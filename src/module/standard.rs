@@ -38,6 +38,18 @@ pub fn nearest_module(name: &str) -> Option<&'static str> {
     nearest(name, MODULES.iter().map(|(module, _)| *module))
 }
 
+/// Returns what to import instead of a module that is not there, if it is the name of a function
+/// of a module, `sum`, or names one, `series.sum`.
+pub fn import_of(name: &str) -> Option<String> {
+    let (known, member) =
+        name.rsplit_once('.').map_or((None, name), |(module, member)| (Some(module), member));
+    let is_meant =
+        |module: &str, offered: &str| known.is_none_or(|known| known == module) && offered == member;
+    let mut modules = MODULES.iter();
+    let (module, _) = modules.find(|(module, text)| offered(text).any(|name| is_meant(module, name)))?;
+    Some(format!("`{member}` is a function of the module `{module}`: `import {module}({member})`"))
+}
+
 /// Returns help about a function that is not known, and that a module offers which is not
 /// imported.
 pub fn import_help(function: &str, imports: &Imports) -> Option<String> {

@@ -668,9 +668,12 @@ impl<'c, 'a> Resolver<'c, 'a> {
             .then(|| SourcePlace { source: self.checker.source.clone(), span: self.head.span });
         let error = self.error(ErrorCode::WrongArity, span, message);
         error.labels[0].message = format!("called with {}", arguments(passed as usize));
-        if let Some(place) = place.or(own) {
-            let takes = format!("takes {}", arguments(wanted as usize));
-            *error = error.clone().with_label(&place.source, place.span, takes);
+        match place.or(own) {
+            Some(place) => {
+                let takes = format!("takes {}", arguments(wanted as usize));
+                *error = error.clone().with_label(&place.source, place.span, takes);
+            }
+            None => error.help = foreign::taking_more(&text, passed).map(str::to_owned),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::source::{Source, Span};
 use line::{line_from, line_up_to};
 pub use word::{
     NO_TYPES, PRINT, begins_construct, begins_list, called_with, counterpart, ends_block, function, is_infix,
-    is_type, misplaced, printed_otherwise, word,
+    is_type, misplaced, printed_otherwise, taking_more, word,
 };
 
 /// A construct of another language.
@@ -30,10 +30,11 @@ pub struct ForeignSyntax {
 
 /// Operators of other languages, longer ones before those they contain, each
 /// with the way to write it in Kaleidoscope.
-const OPERATORS: [(&str, &str); 21] = [
+const OPERATORS: [(&str, &str); 22] = [
     ("<=>", "compare with `<`, `==` and `>`"),
     ("===", "to compare, write `==`"),
     ("!==", "to compare, write `!=`"),
+    ("|>", "write the call: `f(x)`"),
     ("**", "the power is written `x ^ y`"),
     ("%%", "the remainder is written `x % y`"),
     ("++", "write `x += 1`"),
@@ -248,9 +249,9 @@ fn defined(text: &str, end: u32) -> Option<&str> {
     let head = short(line.strip_prefix("var ").unwrap_or(line).trim_start())?;
     let (name, parameters) = head.strip_suffix(')')?.split_once('(')?;
     let is_name = |text: &str| unicode_ident::is_xid_start(text.chars().next()?).then_some(());
-    let is_list =
-        |text: &str| text.chars().all(|each| unicode_ident::is_xid_continue(each) || ", ".contains(each));
-    (is_name(name).is_some() && is_list(name) && !name.contains(' ') && is_list(parameters)).then_some(head)
+    let is_whole = |text: &str| is_name(text).is_some() && text.chars().all(unicode_ident::is_xid_continue);
+    let mut parameters = parameters.split([' ', ',']).filter(|parameter| !parameter.is_empty());
+    (is_whole(name) && parameters.all(is_whole)).then_some(head)
 }
 
 /// Returns the advice for a call whose `(` is on a later line than the name at
@@ -277,12 +278,22 @@ pub fn is_updated(source: &Source, place: Span) -> bool {
 pub fn assigned(source: &Source, place: Span) -> Option<&str> {
     let line = line_from(source.text(), place.end);
     let value = line.trim_start_matches([')', ' ', '\t']).strip_prefix('=')?;
-    let value = value.split([';', '#']).next()?.trim();
+    let value = up_to_sequence(value.split([';', '#']).next()?).trim();
     let of_outer = |word: &str| matches!(word, "then" | "else" | "in");
     let is_part = has_other_parts(value)
         || value.matches('(').count() != value.matches(')').count()
         || value.split(|character: char| !character.is_alphanumeric()).any(of_outer);
     if is_part { None } else { short(value) }
+}
+
+/// Returns the part of a value before a `:` that is in no parentheses.
+fn up_to_sequence(value: &str) -> &str {
+    let mut open = 0;
+    let end = value.find(|letter| {
+        open += i32::from(letter == '(') - i32::from(letter == ')');
+        letter == ':' && open <= 0
+    });
+    &value[..end.unwrap_or(value.len())]
 }
 
 /// Returns whether a comma in a value separates it from something else than the next

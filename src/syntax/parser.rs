@@ -384,7 +384,7 @@ impl<'t> Parser<'t> {
         let stop = stop.or_else(|| failure.is_keyword_for_name(self.tokens).then(|| self.line_end(at)));
         let stop = stop.or_else(|| self.after_inner_item(at)).or_else(|| self.after_list(start));
         let stop = stop.or_else(|| self.after_loop(start, failure));
-        let stop = stop.or_else(|| self.after_parentheses(at));
+        let stop = stop.or_else(|| self.after_parentheses(start, at));
         let stop = stop.unwrap_or_else(|| self.recover(start, at));
         self.closing_brace(start, stop).map_or(stop, |closing| stop.max(closing + 1))
     }
@@ -395,7 +395,10 @@ impl<'t> Parser<'t> {
         /// Longer heads are not looked for.
         const LONGEST_HEAD: usize = 256;
         let opens = head == [Terminal::For, Terminal::LeftParenthesis];
-        opens.then(|| self.closing(at, ("(", ")"), LONGEST_HEAD).ok()).flatten().map(|closing| closing + 1)
+        opens
+            .then(|| self.tokens.closing(at, ("(", ")"), LONGEST_HEAD).ok())
+            .flatten()
+            .map(|closing| closing + 1)
     }
 
     /// Returns the token after the line of an item inside parentheses: `(do 3)`.
@@ -408,7 +411,7 @@ impl<'t> Parser<'t> {
         /// Longer ones are not looked for.
         const LONGEST: usize = 4096;
         diagnosis::list_head(self.tokens, start)?;
-        self.closing(start, ("(", ")"), LONGEST).ok().map(|closing| closing + 1)
+        self.tokens.closing(start, ("(", ")"), LONGEST).ok().map(|closing| closing + 1)
     }
 
     /// Returns the token after the line of a loop of another language: `for i = 1 to 10 do …`.
@@ -421,16 +424,10 @@ impl<'t> Parser<'t> {
         is_head.then(|| self.line_end(failure.at))
     }
 
-    /// Returns the token after the parentheses in which a `;` stands at token `at`, if they
-    /// are closed on its line.
-    fn after_parentheses(&self, at: usize) -> Option<usize> {
-        /// Longer ones are not looked for.
-        const LONGEST: usize = 256;
-        let separator = self.tokens.terminals().get(at)?;
-        let open = *self.builder.open_parentheses.last()? as usize;
-        let closing = || self.closing(open, ("(", ")"), LONGEST).ok();
-        let closing = (*separator == Terminal::Semicolon).then(closing).flatten()?;
-        self.are_on_one_line(open, closing).then_some(closing + 1)
+    /// Returns the token after the item in whose parentheses a `;` stands at token `at`.
+    fn after_parentheses(&self, start: usize, at: usize) -> Option<usize> {
+        let closing = diagnosis::parentheses_around(self.tokens, at, &self.builder)?;
+        Some(self.recover(start, closing + 1))
     }
 
     fn are_on_one_line(&self, one: usize, other: usize) -> bool {
@@ -453,31 +450,9 @@ impl<'t> Parser<'t> {
     fn closing_brace(&mut self, start: usize, stop: usize) -> Option<usize> {
         let is_brace = |at: &usize| self.tokens.text(*at) == "{";
         let first = (start.max(self.unclosed)..stop).find(is_brace)?;
-        let closing = self.closing(first, ("{", "}"), usize::MAX);
+        let closing = self.tokens.closing(first, ("{", "}"), usize::MAX);
         self.unclosed = closing.err().unwrap_or(self.unclosed);
         closing.ok()
-    }
-
-    /// Returns the token that closes what opens at token `first`, of at most
-    /// `most` tokens.
-    ///
-    /// # Errors
-    /// The token at which the search ended: one that begins an item, or the end.
-    fn closing(&self, first: usize, (open, close): (&str, &str), most: usize) -> Result<usize, usize> {
-        let terminals = self.tokens.terminals();
-        let mut depth = 0_u32;
-        for (at, terminal) in terminals.iter().enumerate().skip(first).take(most) {
-            if terminal.begins_item() {
-                return Err(at);
-            }
-            match self.tokens.text(at) {
-                text if text == open => depth += 1,
-                text if text == close && depth == 1 => return Ok(at),
-                text if text == close => depth -= 1,
-                _ => {}
-            }
-        }
-        Err(terminals.len())
     }
 
     /// Returns where to resume after a mistake at token `at` of the item that

@@ -317,6 +317,28 @@ impl Tokens {
             None => diagnostic,
         }
     }
+
+    /// Returns the token that closes what opens at token `first`, of at most
+    /// `most` tokens.
+    ///
+    /// # Errors
+    /// The token at which the search ended: one that begins an item, or the end.
+    pub fn closing(&self, first: usize, (open, close): (&str, &str), most: usize) -> Result<usize, usize> {
+        let terminals = self.terminals();
+        let mut depth = 0_u32;
+        for (at, terminal) in terminals.iter().enumerate().skip(first).take(most) {
+            if terminal.begins_item() {
+                return Err(at);
+            }
+            match self.text(at) {
+                text if text == open => depth += 1,
+                text if text == close && depth == 1 => return Ok(at),
+                text if text == close => depth -= 1,
+                _ => {}
+            }
+        }
+        Err(terminals.len())
+    }
 }
 
 /// Returns a text from the program, cut to a length that fits into a message.

@@ -585,3 +585,38 @@ fn an_extern_says_what_it_declares() {
     let said = complaints("extern-arity", "def sin(x) x\nextern sin(x y)\n");
     assert_eq!(said[0], "error[E0207]: `sin` takes 1 argument, not 2");
 }
+
+#[test]
+fn a_program_that_is_called_as_a_module_imports_the_module() {
+    let folder = Folder::new("namesake");
+    std::fs::write(
+        folder.path().join("math.kal"),
+        "import math\nimport other\nother.f(5) + clamp(9, 0, 3)\n",
+    )
+    .unwrap();
+    std::fs::write(folder.path().join("other.kal"), "import math\ndef f(x) math.clamp(x, 0, 2)\n").unwrap();
+    let run = |arguments: &[&str]| feed(kal().args(arguments).current_dir(folder.path()), b"");
+    for mode in ["--lazy", "--eager", "--interpret"] {
+        let ran = run(&[mode, "math.kal"]);
+        assert_eq!((ran.out(), ran.err()), ("5\n", ""));
+    }
+    assert_eq!(run(&["check", "math.kal"]).err(), "");
+    // Where there is no other, it is the file itself.
+    std::fs::write(folder.path().join("mine.kal"), "import mine\ndef f(x) x\nmine.f(4)\n").unwrap();
+    assert!(run(&["mine.kal"]).err().starts_with("error[E0209]: a library only defines"));
+}
+
+#[test]
+fn functions_of_modules_are_emitted() {
+    let emit = |stage: &str, name: &str| {
+        let text = "import math\nlcm(4, 6) + math.clamp(2, 0, 1)";
+        let ran = feed(kal().args(["emit", stage, "--fn", name, "-e", text]), b"");
+        assert_eq!(ran.err(), "");
+        ran.out().to_owned()
+    };
+    assert!(emit("tape", "math.clamp").starts_with("math.clamp$impl: 3 locals"));
+    assert!(emit("tape", "lcm").starts_with("lcm$impl: 2 locals"));
+    assert!(
+        emit("ir", "math.clamp").contains("define double @\"math.clamp$impl\"(ptr noundef %context, double")
+    );
+}

@@ -250,6 +250,21 @@ fn history_is_recalled_also_by_the_next_session() {
 }
 
 #[test]
+fn numbers_are_read_after_the_end_was_typed() {
+    let folder = Folder::new("reading-on");
+    let mut terminal = Terminal::new(&folder);
+    terminal.press("print(6 * 7) : read() + 1\r");
+    terminal.wait_for("\n42\n");
+    terminal.press(CTRL_D);
+    terminal.wait_for("nan");
+    terminal.wait_for("kal> ");
+    terminal.press("print(6 * 8) : read() * 100\r");
+    terminal.wait_for("\n48\n");
+    terminal.press("5\r");
+    terminal.wait_for("\n500");
+}
+
+#[test]
 fn an_entry_of_several_lines_comes_back_whole() {
     let folder = Folder::new("recall");
     let mut terminal = Terminal::new(&folder);

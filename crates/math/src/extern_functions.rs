@@ -105,23 +105,23 @@ macro_rules! two_lanes {
     }};
 }
 
-two_lanes! { atan2 cos erf erfc hypot pow sin tan tanh; }
+two_lanes! { atan2 cos erf erfc exp exp2 hypot pow sin tan tanh; }
 
 #[cfg(target_arch = "x86_64")]
-type Two = std::arch::x86_64::__m128d;
+type TwoDoubles = std::arch::x86_64::__m128d;
 
 /// Returns two doubles in one register.
 #[cfg(target_arch = "x86_64")]
-fn joined(values: [f64; 2]) -> Two {
+fn joined(values: [f64; 2]) -> TwoDoubles {
     // SAFETY: both are 16 bytes, and all bits are values of both.
-    unsafe { std::mem::transmute::<[f64; 2], Two>(values) }
+    unsafe { std::mem::transmute::<[f64; 2], TwoDoubles>(values) }
 }
 
 /// Returns the doubles in a register.
 #[cfg(target_arch = "x86_64")]
-fn separated(two: Two) -> [f64; 2] {
+fn separated(two: TwoDoubles) -> [f64; 2] {
     // SAFETY: as in `joined`.
-    unsafe { std::mem::transmute::<Two, [f64; 2]>(two) }
+    unsafe { std::mem::transmute::<TwoDoubles, [f64; 2]>(two) }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -131,7 +131,9 @@ impl UnaryFunction {
     pub fn apply_to_two(self, build: Build, values: [f64; 2]) -> Option<[f64; 2]> {
         let TwoPointer(two) = self.two(build)?;
         // SAFETY: the form of such a function is a C function of this type.
-        let two = unsafe { std::mem::transmute::<unsafe extern "C" fn(), extern "C" fn(Two) -> Two>(two) };
+        let two = unsafe {
+            std::mem::transmute::<unsafe extern "C" fn(), extern "C" fn(TwoDoubles) -> TwoDoubles>(two)
+        };
         Some(separated(two(joined(values))))
     }
 }
@@ -142,8 +144,11 @@ impl BinaryFunction {
     pub fn apply_to_two(self, build: Build, values: [f64; 2], second: [f64; 2]) -> Option<[f64; 2]> {
         let TwoPointer(two) = self.two(build)?;
         // SAFETY: as there.
-        let two =
-            unsafe { std::mem::transmute::<unsafe extern "C" fn(), extern "C" fn(Two, Two) -> Two>(two) };
+        let two = unsafe {
+            std::mem::transmute::<unsafe extern "C" fn(), extern "C" fn(TwoDoubles, TwoDoubles) -> TwoDoubles>(
+                two,
+            )
+        };
         Some(separated(two(joined(values), joined(second))))
     }
 }

@@ -329,7 +329,7 @@ impl Resolver<'_, '_> {
         const LONGEST: usize = 40;
         let &ast::Node::Variable(parameter) = *free.first()? else { return None };
         let is_it = |node: &&ast::Node| matches!(node, ast::Node::Variable(name) if *name == parameter);
-        let body = self.checker.source.slice(span);
+        let body = with_parentheses(self.checker.source.text(), span);
         let fits =
             arity == 1 && free.iter().all(is_it) && body.len() <= LONGEST && !body.contains(['\n', '`']);
         let parameter = self.checker.text(parameter);
@@ -351,8 +351,9 @@ impl Resolver<'_, '_> {
             {
                 continue;
             }
-            let help = self.nearest_function(name).map(|near| format!("did you mean `{near}`?"));
             let text = self.checker.text(name);
+            let near = || self.nearest_function(name).map(|near| format!("did you mean `{near}`?"));
+            let help = foreign::function(&text).map(str::to_owned).or_else(near);
             let error = &mut self.checker.diagnostics[self.mistakes.earlier + number];
             error.message = format!("unknown function `{text}`");
             error.labels[0].message = "not defined".into();
@@ -407,4 +408,22 @@ impl Resolver<'_, '_> {
 
 fn arguments_of(count: u32) -> String {
     arguments(count as usize)
+}
+
+/// Returns the text of an expression with the parentheses around its first and last parts.
+fn with_parentheses(text: &str, span: Span) -> &str {
+    let (mut start, mut end) = (span.start as usize, span.end as usize);
+    let (mut open, mut least) = (0_i32, 0);
+    for letter in text[span.range()].chars() {
+        open += i32::from(letter == '(') - i32::from(letter == ')');
+        least = least.min(open);
+    }
+    for _ in least..0 {
+        start = text[..start].trim_end().strip_suffix('(').map_or(start, str::len);
+    }
+    for _ in least..open {
+        let rest = text[end..].trim_start();
+        end = rest.strip_prefix(')').map_or(end, |rest| text.len() - rest.len());
+    }
+    &text[start..end]
 }

@@ -127,7 +127,7 @@ pub const PRINT: &str = "to print, write `print(\"x = \", x)`";
 pub const NO_TYPES: &str = "there are no types, every value is a number: `var x = 3`, `def f(x) x + 1`";
 
 /// Functions that have another name here, or none.
-const FUNCTIONS: [(&str, &str); 38] = [
+const FUNCTIONS: &[(&str, &str)] = &[
     ("int", "did you mean `trunc`?"),
     ("println", PRINT),
     ("printf", PRINT),
@@ -153,6 +153,22 @@ const FUNCTIONS: [(&str, &str); 38] = [
     ("factorial", "`tgamma(n + 1)` is the factorial of n"),
     ("fact", "`tgamma(n + 1)` is the factorial of n"),
     ("gamma", "did you mean `tgamma`?"),
+    ("comb", "did you mean `binomial`, of the module `math`?"),
+    ("nCr", "did you mean `binomial`, of the module `math`?"),
+    ("perm", "did you mean `permutations`, of the module `math`?"),
+    ("nPr", "did you mean `permutations`, of the module `math`?"),
+    ("avg", "did you mean `mean`, of the module `stats`?"),
+    ("average", "did you mean `mean`, of the module `stats`?"),
+    ("std", "did you mean `deviation`, of the module `stats`?"),
+    ("stdev", "did you mean `deviation`, of the module `stats`?"),
+    ("stddev", "did you mean `deviation`, of the module `stats`?"),
+    ("quad", "did you mean `integral`, of the module `calculus`?"),
+    ("ceiling", "did you mean `ceil`?"),
+    ("sqr", "the square is written `x ^ 2`"),
+    ("modulo", "did you mean `mod`, or `x % y`?"),
+    ("len", NO_LISTS),
+    ("length", NO_LISTS),
+    ("append", NO_LISTS),
     ("arctan", "did you mean `atan`?"),
     ("arcsin", "did you mean `asin`?"),
     ("arccos", "did you mean `acos`?"),
@@ -168,6 +184,7 @@ const FUNCTIONS: [(&str, &str); 38] = [
     ("quit", ENDS),
 ];
 
+const NO_LISTS: &str = "there are no lists of values: every value is a number";
 const READ: &str = "to read a number, write `read()`";
 const HELP: &str = "at the prompt, `?sin` explains `sin`, and `:help` lists the commands";
 const ENDS: &str = "a program ends where its source ends";
@@ -242,9 +259,24 @@ pub fn is_infix(word: &str) -> bool {
     known(word).is_some_and(|(kind, _)| kind == WordKind::Infix)
 }
 
-/// Returns the advice for a call of a function of other languages.
+/// Returns the advice for a call of a function of other languages, with or without a module.
 pub fn function(name: &str) -> Option<&'static str> {
+    let name = name.rsplit_once('.').map_or(name, |(_, member)| member);
     FUNCTIONS.iter().find(|entry| entry.0 == name).map(|entry| entry.1)
+}
+
+/// Returns the advice for a call of a built-in function that takes more arguments in other
+/// languages.
+pub fn taking_more(name: &str, passed: u32) -> Option<&'static str> {
+    Some(match (name, passed) {
+        ("log" | "ln", 2) => "`log(x) / log(b)` is the logarithm to base b; there are `log2` and `log10`",
+        ("max", 3..) => "the largest of three is `max(a, max(b, c))`",
+        ("min", 3..) => "the smallest of three is `min(a, min(b, c))`",
+        ("round", 2) => "to print with two decimals, write `print(fixed(x, 2))`",
+        ("atan", 2) => "did you mean `atan2`?",
+        ("random", 1 | 2) => "`random()` is from 0 to 1; `import random` has others",
+        _ => return None,
+    })
 }
 
 /// Returns the advice for a text at `place` that is an argument of a function, such as

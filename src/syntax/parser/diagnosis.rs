@@ -42,9 +42,13 @@ impl SyntaxFailure {
         }
         if self.is_keyword_for_name(tokens) {
             let message = self.message(tokens, start);
+            let help = match source.slice(place) {
+                "var" => "one `var` declares several: `var x = 1, y = 2`".to_owned(),
+                keyword => format!("`{keyword}` is a keyword, and cannot be a name"),
+            };
             return Diagnostic::error(ErrorCode::UnexpectedToken, source, place, message)
                 .with_note("a keyword")
-                .with_help(format!("`{}` is a keyword, and cannot be a name", source.slice(place)));
+                .with_help(help);
         }
         if is_inner_item(tokens, self.at, builder) {
             return inner_item(tokens, self.at, self.message(tokens, start));
@@ -61,7 +65,8 @@ impl SyntaxFailure {
         }
         let message = self.message(tokens, start);
         let open = builder.open_parentheses.last().map(|&token| tokens.span(token as usize));
-        let closed = self.separator_inside(tokens);
+        let closed = parentheses_around(tokens, self.at, builder)
+            .map(|_| "a comma separates arguments, and `a : b` evaluates both: `;` ends an item".to_owned());
         let diagnostic = match open {
             Some(open) if self.is_unclosed(tokens) && closed.is_none() => {
                 Diagnostic::error(ErrorCode::UnclosedParenthesis, source, open, "this `(` is never closed")
@@ -283,20 +288,6 @@ impl SyntaxFailure {
         digits.filter(|_| self.expected == Expected::ITEM).map(|number| format!("write `{number}`"))
     }
 
-    /// Returns what to write instead of a `;` inside parentheses that are closed on its line.
-    fn separator_inside(self, tokens: &Tokens) -> Option<String> {
-        /// Longer lines are not looked at.
-        const LONGEST: usize = 256;
-        if tokens.terminals().get(self.at) != Some(&Terminal::Semicolon) {
-            return None;
-        }
-        let rest = tokens.source().text()[tokens.span(self.at).end as usize..].chars();
-        let line = rest.take(LONGEST).take_while(|each| !matches!(each, '\n' | '#'));
-        let open = line.fold(0, |open, each| open + i32::from(each == '(') - i32::from(each == ')'));
-        let help = "a comma separates arguments, and `a : b` evaluates both: `;` ends an item";
-        (open < 0).then(|| help.to_owned())
-    }
-
     /// Returns whether a comma is missing after a text.
     fn separates_parts(self, tokens: &Tokens) -> bool {
         let before = self.at.checked_sub(1).and_then(|before| tokens.terminals().get(before));
@@ -348,6 +339,16 @@ impl SyntaxFailure {
         let item = || nearest(identifier(start.checked_sub(1))?, ["def", "extern", "import"]);
         here.or(operator).or_else(item)
     }
+}
+
+/// Returns the token that closes the outermost parentheses in which a `;` stands at `token`; `None`
+/// if something else stands there, or nothing closes them.
+pub(super) fn parentheses_around(tokens: &Tokens, token: usize, builder: &Builder) -> Option<usize> {
+    /// Longer ones are not looked for.
+    const LONGEST: usize = 4096;
+    let open = *builder.open_parentheses.first()? as usize;
+    let is_separator = *tokens.terminals().get(token)? == Terminal::Semicolon;
+    is_separator.then(|| tokens.closing(open, ("(", ")"), LONGEST).ok()).flatten()
 }
 
 /// Returns whether an item begins at a token, where parentheses are open on its line, but for

@@ -65,6 +65,8 @@ typedef double V __attribute__((vector_size(16)));
 UNARY(cos)
 UNARY(erf)
 UNARY(erfc)
+UNARY(exp)
+UNARY(exp2)
 UNARY(sin)
 UNARY(tan)
 UNARY(tanh)
