@@ -90,6 +90,9 @@ def complex_table():
             if 1e-300 < abs(expected) < 1e308:
                 rows.append((n, expected))
         t.group(f"quotient_{part}(a b c d)", "to 1e308 and down to 1e-320", "5 ulp", rows)
+        mixed = [(n, take(z(*map(mpf, n[:2])) / z(*map(mpf, n[2:])))) for n in
+                 [[1e200, 1e-200, 1.0, 0.0], [1e300, 1e-20, 0.0, 1e10], [1e-300, 1e300, 3.0, 1e-300], [7e-310, 2e150, 1e-160, 3e-308]]]
+        t.group(f"quotient_{part}(a b c d)", "parts of different sizes", "5 ulp", mixed)
 
 
 def finance_table():
@@ -131,7 +134,8 @@ def calculus_table():
              "def jump(x) x < 1 / 3", "def pole(x) 1 / sqrt(x)", "def cusp(x) sqrt(abs(x - 0.3))",
              "def polynomial(x) x ^ 7 - 3 * x ^ 4 + x", "def peak(x) 1 / (1e-6 + (x - 0.7) ^ 2)",
              "def growth(t y) y", "def decay(t y) -2 * t * y", "def wave(t y) cos(t)", "def logistic(t y) y * (1 - y)",
-             "def stiff(t y) -50 * (y - cos(t))", "def hill(x) exp(-(x - 1000) ^ 2)")
+             "def stiff(t y) -50 * (y - cos(t))", "def hill(x) exp(-(x - 1000) ^ 2)",
+             "def fast(x) sin(50 * x)", "def sharp(x) exp(-x) / sqrt(x)", "def sharper(x) 1 / (sqrt(x) * (1 + x))")
     e6 = mpf(1e-6)
     rows = [
         (["sin", 0.0, 3.0], 1 - cos(3)), (["exp", -1.0, 1.0], exp(1) - exp(-1)), (["bell", 0.0, 1.0], sqrt(pi) / 2 * mp.erf(1)),
@@ -145,11 +149,13 @@ def calculus_table():
     ]
     t.group("integral(f(x) a b)", "smooth functions, square roots, logarithms, without ends", "2e-13 relative", rows)
     t.group("integral(f(x) a b)", "a jump; an end where f is infinite", "1e-12 relative",
-            [(["jump", 0.0, 1.0], mpf(1 / 3)), (["pole", 0.0, 1.0], 2)])
+            [(["jump", 0.0, 1.0], mpf(1 / 3)), (["pole", 0.0, 1.0], 2), (["sharp", 0.0, "inf"], sqrt(pi)), (["sharper", 0.0, "inf"], pi)])
     t.group("derivative(f(x) x)", "smooth functions", "1e-11 relative",
             [(["sin", 1.0], cos(1)), (["exp", 0.0], 1), (["exp", 5.0], exp(5)), (["ln", 2.0], mpf(1) / 2), (["sqrt", 1e6], mpf(1) / 2000),
-             (["sin", 1e9], cos(10 ** 9)), (["ln", 1e-18], 1 / mpf(1e-18)), (["hill", 999.5], exp(mpf(-0.25))), (["pole", 1e-20], -mpf(1e-20) ** -1.5 / 2),
+             (["fast", 0.88], 50 * cos(50 * mpf(0.88))), (["fast", 20.0], 50 * cos(1000)), (["ln", 1e-18], 1 / mpf(1e-18)), (["hill", 999.5], exp(mpf(-0.25))), (["pole", 1e-20], -mpf(1e-20) ** -1.5 / 2),
              (["bell", 0.5], -exp(mpf(-0.25))), (["atan", 1e-3], 1 / (1 + mpf(1e-3) ** 2)), (["polynomial", 1.5], 7 * mpf(1.5) ** 6 - 12 * mpf(1.5) ** 3 + 1)])
+    t.group("derivative(f(x) x)", "x far larger than the distance over which f changes", "1e-9 relative",
+            [(["sin", 1e9], cos(10 ** 9)), (["fast", 1e6], 50 * cos(50 * 10 ** 6))])
     t.group("second_derivative(f(x) x)", "smooth functions", "1e-8 relative",
             [(["sin", 1.0], -sin(1)), (["exp", 0.0], 1), (["exp", 5.0], exp(5)), (["ln", 2.0], mpf(-1) / 4),
              (["bell", 0.5], -exp(mpf(-0.25))), (["polynomial", 1.5], 42 * mpf(1.5) ** 5 - 36 * mpf(1.5) ** 2)])
@@ -230,6 +236,7 @@ def series_table():
              "def leibniz(i) 4 / (2 * i + 1)", "def roots(i) sqrt(i + 1)", "def compound(n) (1 + 1 / n) ^ n",
              "def sine(n) n * sin(1 / n)", "def one(i) 1",
              "def tenth(i) 0.1", "def swing(i) if i % 2 == 0 then 1e15 else 1 - 1e15",
+             "def twelve(i) 12", "def never_0(i) i != 0",
              "def four(i) if i == 1 then 4 else (i - 1) * (i - 1)", "def around(i) if i == 0 then 0 else 2 * i - 1")
     t.group("infinite_sum(term(i))", "powers of i below -1.1", "1e-13 relative",
             [(["basel"], zeta(2)), (["power15"], zeta(mpf(1.5))), (["power12"], zeta(mpf(1.2)))])
@@ -237,7 +244,7 @@ def series_table():
             [(["harmonic"], log(2)), (["leibniz"], pi), (["roots"], mp.altzeta(mpf(-0.5)))])
     t.group("limit(f(n))", "series in 1 / n", "1e-12 relative", [(["compound"], exp(1)), (["sine"], 1)])
     t.group("continued_fraction(a(i) b(i))", "fractions that settle", "4 ulp",
-            [(["one", "one"], (1 + sqrt(5)) / 2), (["four", "around"], pi)])
+            [(["one", "one"], (1 + sqrt(5)) / 2), (["four", "around"], pi), (["twelve", "one"], 4), (["one", "never_0"], (sqrt(5) - 1) / 2)])
     tenth = mpf(0.1)
     t.group("sum(term(i) first last)", "to a million terms", "1 ulp",
             [(["tenth", 1.0, 1000.0], tenth * 1000), (["tenth", 1.0, 1e6], tenth * 10 ** 6), (["swing", 0.0, 999.0], 500),
