@@ -19,7 +19,7 @@ use crate::module::{Imports, MemberKind, Module, NameMistake, add_operators, par
 use crate::name::{HeldName, Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction};
 use crate::sema::instance::{instance, instance_parts, is_made, misgiven, operands_of, shown};
-use crate::sema::{self, Environment, Extern, arguments, declaration, unqualified};
+use crate::sema::{self, Environment, Extern, arguments, called_variable, declaration, unqualified};
 use crate::source::Source;
 use crate::stop::Poll;
 use crate::syntax::ast;
@@ -422,7 +422,8 @@ impl<'a> Draft<'a> {
         let taken = || head().map(|head| format!("to take a function: `def {head} …`"));
         let here = giver.is_none().then(|| across_lines().or_else(taken)).flatten();
         let offered = || standard::import_help(called, self.imports());
-        if let Some(help) = here.or_else(offered).or_else(habit) {
+        let variable = self.has_variable(callee.name).then(|| called_variable(called));
+        if let Some(help) = here.or(variable).or_else(offered).or_else(habit) {
             return diagnostic.with_help(help);
         }
         if let Some(help) = unqualified::advice(&text, self.names, self.hosts()) {

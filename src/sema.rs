@@ -32,7 +32,7 @@ use checked::CheckedFunction;
 use checker::Checker;
 pub use declaration::Declaration;
 pub use environment::{Environment, Extern, Import, SourcePlace};
-pub(crate) use environment::{arguments, misfit, mistaken_call, taken};
+pub(crate) use environment::{arguments, called_variable, misfit, mistaken_call, taken};
 pub(crate) use printing::is_printing_word;
 use resolve::Resolver;
 use rustc_hash::FxHashMap;

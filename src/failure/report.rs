@@ -10,7 +10,9 @@ use crate::module::standard;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, CheckedNode, EXPRESSION, Made};
 use crate::sema::instance::{given_text, instance_parts, misgiven, operands_of, shown, shown_call};
-use crate::sema::{Extern, SourcePlace, arguments, declaration, misfit, mistaken_call, taken, unqualified};
+use crate::sema::{
+    Extern, SourcePlace, arguments, called_variable, declaration, misfit, mistaken_call, taken, unqualified,
+};
 use crate::source::{Source, Span};
 use crate::syntax::foreign;
 use crate::world::World;
@@ -187,8 +189,9 @@ impl FailureReport<'_> {
         let head = || caller.and_then(|caller| caller.head_taking(callee, self.names));
         let taken = || head().map(|head| format!("to take a function: `def {head} …`"));
         let offered = || standard::import_help(&text, self.world.imports());
+        let variable = self.world.has_variable(callee).then(|| called_variable(&text));
         let habit = || foreign::function(&text).map(str::to_owned);
-        if let Some(help) = across.or_else(taken).or_else(offered).or_else(habit) {
+        if let Some(help) = across.or(variable).or_else(taken).or_else(offered).or_else(habit) {
             return diagnostic.with_help(help);
         }
         if let Some(help) = unqualified::advice(&text, self.names, self.hosts) {

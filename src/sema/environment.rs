@@ -136,6 +136,11 @@ pub(crate) fn mistaken_call(name: &str, passed: u32, takes: &str) -> String {
     format!("`{name}` with {}, but `{name}` takes {takes}", arguments(passed as usize))
 }
 
+/// Returns the advice for a call of a variable.
+pub(crate) fn called_variable(name: &str) -> String {
+    format!("`{name}` is a variable, and no function; a product is written `{name} * (…)`")
+}
+
 /// Returns what is wrong with a call that does not fit a function, for people.
 pub(crate) fn misfit(function: &CheckedFunction, name: &str, passed: u32) -> String {
     let takes = if function.functions.is_empty() { function.arity().to_string() } else { taken(function) };

@@ -8,6 +8,9 @@ use crate::syntax::ast::Node;
 use crate::syntax::foreign;
 use crate::syntax::token::{Terminal, Tokens, shortened};
 
+/// Where functions of a function are defined.
+const NESTED: &str = "a definition holds no other ones: define that function before this one";
+
 /// The form of a loop.
 pub(super) const LOOP: &str = "write `for i = 1, i < 10 in …`";
 
@@ -91,7 +94,8 @@ impl SyntaxFailure {
             }
         };
         let intended = self.intended(tokens, start).map(|keyword| format!("did you mean `{keyword}`?"));
-        match intended.or(closed).or_else(|| self.cure(tokens, builder)) {
+        let nested = || self.is_nested(tokens, start).then(|| NESTED.to_owned());
+        match intended.or(closed).or_else(nested).or_else(|| self.cure(tokens, builder)) {
             Some(help) => diagnostic.with_help(help),
             None => diagnostic,
         }
@@ -106,6 +110,20 @@ impl SyntaxFailure {
             _ if self.is_stray_parenthesis(tokens) => "this `)` closes nothing".to_owned(),
             _ => format!("expected {}, found {found}", self.expected.words()),
         }
+    }
+
+    /// Returns whether the body of a definition begins with another one, on a line that is
+    /// indented.
+    fn is_nested(self, tokens: &Tokens, start: usize) -> bool {
+        let terminals = tokens.terminals();
+        let is_inner = terminals[start] == Terminal::Def && terminals.get(self.at) == Some(&Terminal::Def);
+        let follows_head =
+            self.previous(start).is_some_and(|before| terminals[before] == Terminal::RightParenthesis);
+        let is_indented = || {
+            let before = &tokens.source().text()[..tokens.span(self.at).start as usize];
+            before.ends_with([' ', '\t']) && before.trim_end_matches([' ', '\t']).ends_with('\n')
+        };
+        is_inner && follows_head && is_indented()
     }
 
     /// Returns the diagnostic for a word of other languages here, or before.
