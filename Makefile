@@ -179,7 +179,9 @@ mathematics: test-setup
 
 # Any toolchain does: the sanitizer's flags are let through. LLVM's libraries are
 # not instrumented, so what its headers poison in our C++ parts stays poisoned.
-FUZZ := RUSTC_BOOTSTRAP=1 ASAN_OPTIONS=allow_user_poisoning=0:detect_odr_violation=0 $(CARGO) fuzz
+# A thread that is about to end looks like a leak.
+FUZZ := RUSTC_BOOTSTRAP=1 ASAN_OPTIONS=allow_user_poisoning=0:detect_odr_violation=0 \
+  LSAN_OPTIONS=suppressions=$(CURDIR)/fuzz/leaks.supp $(CARGO) fuzz
 TARGETS := text programs redefinitions api columns tapes packs
 TEXTS := tests/programs tests/sessions examples benches/workloads
 

@@ -98,9 +98,9 @@ public:
   }
 };
 
-/// Lets pure functions be called where their results may not be needed, or not.
-/// Only the hoisting out of loops may: elsewhere, both branches would be computed
-/// and one result chosen, where LLVM takes such a call for cheap.
+/// Says whether pure functions may be called where their results may not be needed.
+/// Hoisting out of loops may do that; nothing else, since LLVM takes such a call for
+/// cheap: it would compute both branches of an `if` and choose one of the results.
 class SpeculatePass : public PassInfoMixin<SpeculatePass> {
   bool May;
 
