@@ -10,8 +10,8 @@ use std::process::Command;
 
 /// C++ sources of the crate.
 const SHIMS: [&str; 2] = ["src/codegen/compiler/pipeline.cpp", "src/llvm/start.cpp"];
-/// The pass that the first one includes.
-const PASS: &str = "src/codegen/compiler/pair_calls.h";
+/// What they include of the crate.
+const HEADER: &str = "src/codegen/compiler/pair_calls.h";
 /// Extra linker arguments for the command: no position independence, whose
 /// 50,000 relocations take a millisecond of every start, and the functions of a
 /// start placed side by side.
@@ -90,8 +90,7 @@ fn defer_start() {
 /// Compiles the shims into one archive, unless that of an earlier run is up to
 /// date: every change of the sources reruns this script, and C++ is slow to compile.
 fn compile_shims(llvm: &Llvm) {
-    SHIMS.iter().for_each(|source| println!("cargo:rerun-if-changed={source}"));
-    println!("cargo:rerun-if-changed={PASS}");
+    SHIMS.iter().chain([&HEADER]).for_each(|source| println!("cargo:rerun-if-changed={source}"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let (archive, stamp) = (out.join("libkal_shims.a"), out.join("kal_shims.stamp"));
     let fingerprint = shim_fingerprint(llvm);
@@ -110,7 +109,7 @@ fn shim_fingerprint(llvm: &Llvm) -> String {
         add(&mut hasher, part.as_bytes());
     }
     add_settings(&mut hasher, &["TARGET", "OPT_LEVEL", "CXX", "CXXFLAGS"]);
-    for source in SHIMS {
+    for source in SHIMS.iter().chain([&HEADER]) {
         add(&mut hasher, &fs::read(source).expect("the shim is readable"));
     }
     hasher.finalize().to_hex().to_string()
