@@ -26,10 +26,12 @@ const BY_ONE_LANE: [&str; 10] =
     ["atan", "atan2", "cos", "erfc", "hypot", "log", "log10", "log2", "sin", "tan"];
 
 /// The sources of the forms for one, two and many lanes.
-const LANES: [&str; 10] = [
+const LANES: [&str; 12] = [
     "lanes.c",
     "one.c",
     "two.c",
+    "builds.h",
+    "repair.h",
     "vector.h",
     "tables.h",
     "exponential.h",
@@ -57,14 +59,14 @@ fn main() {
     let sources = core_math().join("vendor/src/binary64");
     println!("cargo::metadata=SOURCES={}", sources.display());
     compile(&sources, "baseline", &[]);
-    compile_lanes("baseline", "baseline", &[]);
+    compile_lanes("lanes", "baseline", "baseline", &[]);
     if env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|architecture| architecture == "x86_64") {
         compile(&sources, "fma", FMA_FLAGS);
         compile_by_one_lane();
-        compile_two_lanes("baseline", &[]);
-        compile_two_lanes("fma", FMA_FLAGS);
-        compile_lanes("fma", "fma", FMA_FLAGS);
-        compile_lanes("avx512", "fma", &[FMA_FLAGS, AVX512_FLAGS].concat());
+        compile_lanes("two", "baseline", "baseline", &[]);
+        compile_lanes("two", "fma", "fma", FMA_FLAGS);
+        compile_lanes("lanes", "fma", "fma", FMA_FLAGS);
+        compile_lanes("lanes", "avx512", "fma", &[FMA_FLAGS, AVX512_FLAGS].concat());
     }
 }
 
@@ -90,17 +92,12 @@ fn compile_by_one_lane() {
     by_vectors(FMA_FLAGS).file("src/lanes/one.c").compile("kal_math_one");
 }
 
-/// Compiles the functions of two doubles at once with some flags.
-fn compile_two_lanes(suffix: &str, flags: &[&str]) {
-    let mut build = by_vectors(flags);
-    build.define("LANES_BUILD", suffix).file("src/lanes/two.c").compile(&format!("kal_math_two_{suffix}"));
-}
-
-/// Compiles the lanes forms with some flags, for a build of the functions of one double.
-fn compile_lanes(suffix: &str, scalar: &str, flags: &[&str]) {
+/// Compiles the lanes forms, or the functions of two doubles at once, with some flags, for a
+/// build of the functions of one double.
+fn compile_lanes(file: &str, suffix: &str, scalar: &str, flags: &[&str]) {
     let mut build = by_vectors(flags);
     build.define("LANES_BUILD", suffix).define("SCALAR_BUILD", scalar);
-    build.file("src/lanes/lanes.c").compile(&format!("kal_math_lanes_{suffix}"));
+    build.file(format!("src/lanes/{file}.c")).compile(&format!("kal_math_{file}_{suffix}"));
 }
 
 /// Returns how the methods of the lanes forms are compiled.

@@ -288,22 +288,21 @@ pub fn assigned(source: &Source, place: Span) -> Option<&str> {
 
 /// Returns the part of a value before a `:` that is in no parentheses.
 fn up_to_sequence(value: &str) -> &str {
-    let mut open = 0;
-    let end = value.find(|letter| {
-        open += i32::from(letter == '(') - i32::from(letter == ')');
-        letter == ':' && open <= 0
-    });
-    &value[..end.unwrap_or(value.len())]
+    &value[..outside_parentheses(value, ':').next().unwrap_or(value.len())]
 }
 
 /// Returns whether a comma in a value separates it from something else than the next
 /// assignment: `1, y = 2`.
 fn has_other_parts(value: &str) -> bool {
+    outside_parentheses(value, ',').any(|at| !is_assignment(&value[at + 1..]))
+}
+
+/// Returns where a character stands that is in no parentheses.
+fn outside_parentheses(value: &str, wanted: char) -> impl Iterator<Item = usize> {
     let mut open = 0;
-    value.char_indices().any(|(at, letter)| {
+    value.char_indices().filter_map(move |(at, letter)| {
         open += i32::from(letter == '(') - i32::from(letter == ')');
-        let is_between = letter == ',' && open <= 0;
-        is_between && !is_assignment(&value[at + 1..])
+        (letter == wanted && open <= 0).then_some(at)
     })
 }
 

@@ -48,7 +48,7 @@ pub(super) fn pure_function<'c>(
         let parameters = vec![types.double.into(); arity];
         let declared = module.add_function(&symbol, types.double.fn_type(&parameters, false), None);
         // It touches no memory and always returns, so equal calls may be merged. It could be
-        // called where its result may not be needed, too; see `SpeculatePass` of the pipeline.
+        // called where its result may not be needed, too; see `HoistCallsPass` of the pipeline.
         for name in ["nounwind", "willreturn", "nosync", "nofree", "memory"] {
             declared.add_attribute(AttributeLoc::Function, types.attribute(name));
         }

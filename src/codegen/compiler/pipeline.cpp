@@ -98,24 +98,29 @@ public:
   }
 };
 
-/// Says whether pure functions may be called where their results may not be needed.
-/// Hoisting out of loops may do that; nothing else, since LLVM takes such a call for
-/// cheap: it would compute both branches of an `if` and choose one of the results.
-class SpeculatePass : public PassInfoMixin<SpeculatePass> {
-  bool May;
+/// Moves calls of pure functions out of loops, also those that only some iterations
+/// make. For that alone they may be called where their results may not be needed:
+/// LLVM takes such a call for cheap, and would compute both branches of an `if` and
+/// choose one of the results.
+class HoistCallsPass : public PassInfoMixin<HoistCallsPass> {
+  ModuleToFunctionPassAdaptor Hoist =
+      createModuleToFunctionPassAdaptor(createFunctionToLoopPassAdaptor(
+          LICMPass(LICMOptions()), /*UseMemorySSA=*/true));
 
 public:
-  explicit SpeculatePass(bool May) : May(May) {}
-
-  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
+    SmallVector<Function *, 8> Pure;
     for (Function &F : M)
-      if (F.isDeclaration() && !F.isIntrinsic() && F.doesNotAccessMemory()) {
-        if (May)
-          F.addFnAttr(Attribute::Speculatable);
-        else
-          F.removeFnAttr(Attribute::Speculatable);
-      }
-    return PreservedAnalyses::all();
+      if (F.isDeclaration() && !F.isIntrinsic() && F.doesNotAccessMemory())
+        Pure.push_back(&F);
+    if (Pure.empty())
+      return PreservedAnalyses::all();
+    for (Function *F : Pure)
+      F->addFnAttr(Attribute::Speculatable);
+    PreservedAnalyses Preserved = Hoist.run(M, MAM);
+    for (Function *F : Pure)
+      F->removeFnAttr(Attribute::Speculatable);
+    return Preserved;
   }
 };
 
@@ -159,21 +164,12 @@ struct Passes {
     else {
       MPM.addPass(createModuleToFunctionPassAdaptor(
           PB.buildFunctionSimplificationPipeline(L, ThinOrFullLTOPhase::None)));
-      MPM.addPass(SpeculatePass(true));
-      MPM.addPass(createModuleToFunctionPassAdaptor(hoistCalls()));
-      MPM.addPass(SpeculatePass(false));
+      MPM.addPass(HoistCallsPass());
       MPM.addPass(
           PB.buildModuleOptimizationPipeline(L, ThinOrFullLTOPhase::None));
     }
     if (Level >= 2)
       MPM.addPass(createModuleToFunctionPassAdaptor(PairCallsPass()));
-  }
-
-  static FunctionPassManager hoistCalls() {
-    FunctionPassManager FPM;
-    FPM.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()),
-                                                /*UseMemorySSA=*/true));
-    return FPM;
   }
 
   // Not `parsePassPipeline`, which links every pass there is.

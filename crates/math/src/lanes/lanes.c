@@ -9,10 +9,7 @@
 
 #include <stddef.h>
 
-#define PASTE(name, suffix) kal_math_##name##_##suffix
-#define NAME(name, suffix) PASTE(name, suffix)
-#define SCALAR(name) NAME(name, SCALAR_BUILD)
-#define OVER(name) NAME(name, LANES_BUILD)
+#include "builds.h"
 
 #define UNARY(name)                                                                            \
   double SCALAR(name)(double);                                                                 \
@@ -37,24 +34,7 @@
 #include "trigonometric.h"
 #include "arc.h"
 #include "erf.h"
-
-// Computes the lanes in `bad` by the function of one double.
-__attribute__((noinline, cold)) static void
-repair(double *values, V x, unsigned bad, double (*scalar)(double)) {
-  double lanes[LANES];
-  store(lanes, x);
-  for (; bad; bad &= bad - 1)
-    values[__builtin_ctz(bad)] = scalar(lanes[__builtin_ctz(bad)]);
-}
-
-__attribute__((noinline, cold)) static void
-repair_binary(double *values, V x, V y, unsigned bad, double (*scalar)(double, double)) {
-  double lanes[LANES], second[LANES];
-  store(lanes, x);
-  store(second, y);
-  for (; bad; bad &= bad - 1)
-    values[__builtin_ctz(bad)] = scalar(lanes[__builtin_ctz(bad)], second[__builtin_ctz(bad)]);
-}
+#include "repair.h"
 
 // A function of one argument whose vectors `lanes_...` computes. It says which lanes of
 // its result are good.

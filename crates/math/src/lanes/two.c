@@ -4,10 +4,7 @@
 // With FMA they are the methods of the lanes forms, and only of those functions for which that
 // takes less time than calling the function of one double twice.
 
-#define PASTE(name, suffix) kal_math_##name##_##suffix
-#define NAME(name, suffix) PASTE(name, suffix)
-#define SCALAR(name) NAME(name, LANES_BUILD)
-#define OVER(name) NAME(name##_two, LANES_BUILD)
+#include "builds.h"
 
 #ifdef __FMA__
 
@@ -19,33 +16,42 @@
 #include "trigonometric.h"
 #include "arc.h"
 #include "erf.h"
+#include "repair.h"
+
+// Returns a result whose lanes in `bad` the function of one double computes.
+__attribute__((noinline, cold)) static V
+repaired(V result, V x, unsigned bad, double (*scalar)(double)) {
+  double values[LANES];
+  store(values, result);
+  repair(values, x, bad, scalar);
+  return load(values);
+}
+
+__attribute__((noinline, cold)) static V
+repaired_binary(V result, V x, V y, unsigned bad, double (*scalar)(double, double)) {
+  double values[LANES];
+  store(values, result);
+  repair_binary(values, x, y, bad, scalar);
+  return load(values);
+}
 
 #define UNARY(name)                                                                            \
   double SCALAR(name)(double);                                                                 \
-  __attribute__((noinline, cold)) static V repair_##name(V x, V result, unsigned good) {       \
-    V first = good & 1 ? result : all(SCALAR(name)(x[0]));                                     \
-    V second = good & 2 ? result : all(SCALAR(name)(x[1]));                                    \
-    return (V){first[0], second[1]};                                                           \
-  }                                                                                            \
-  V OVER(name)(V x) {                                                                          \
-    Mask mask;                                                                                 \
-    V result = lanes_##name(x, &mask);                                                         \
-    unsigned good = of_mask(mask);                                                             \
-    return __builtin_expect(good == 3, 1) ? result : repair_##name(x, result, good);           \
+  V OVER(name##_two)(V x) {                                                                    \
+    Mask good;                                                                                 \
+    V result = lanes_##name(x, &good);                                                         \
+    unsigned bad = of_mask(good) ^ ((1u << LANES) - 1);                                        \
+    return __builtin_expect(bad != 0, 0) ? repaired(result, x, bad, SCALAR(name)) : result;    \
   }
 
 #define BINARY(name)                                                                           \
   double SCALAR(name)(double, double);                                                         \
-  __attribute__((noinline, cold)) static V repair_##name(V x, V y, V result, unsigned good) {  \
-    V first = good & 1 ? result : all(SCALAR(name)(x[0], y[0]));                               \
-    V second = good & 2 ? result : all(SCALAR(name)(x[1], y[1]));                              \
-    return (V){first[0], second[1]};                                                           \
-  }                                                                                            \
-  V OVER(name)(V x, V y) {                                                                     \
-    Mask mask;                                                                                 \
-    V result = lanes_##name(x, y, &mask);                                                      \
-    unsigned good = of_mask(mask);                                                             \
-    return __builtin_expect(good == 3, 1) ? result : repair_##name(x, y, result, good);        \
+  V OVER(name##_two)(V x, V y) {                                                               \
+    Mask good;                                                                                 \
+    V result = lanes_##name(x, y, &good);                                                      \
+    unsigned bad = of_mask(good) ^ ((1u << LANES) - 1);                                        \
+    return __builtin_expect(bad != 0, 0) ? repaired_binary(result, x, y, bad, SCALAR(name))    \
+                                         : result;                                             \
   }
 
 #else
@@ -54,11 +60,13 @@ typedef double V __attribute__((vector_size(16)));
 
 #define UNARY(name)                                                                            \
   double SCALAR(name)(double);                                                                 \
-  V OVER(name)(V x) { return (V){SCALAR(name)(x[0]), SCALAR(name)(x[1])}; }
+  V OVER(name##_two)(V x) { return (V){SCALAR(name)(x[0]), SCALAR(name)(x[1])}; }
 
 #define BINARY(name)                                                                           \
   double SCALAR(name)(double, double);                                                         \
-  V OVER(name)(V x, V y) { return (V){SCALAR(name)(x[0], y[0]), SCALAR(name)(x[1], y[1])}; }
+  V OVER(name##_two)(V x, V y) {                                                               \
+    return (V){SCALAR(name)(x[0], y[0]), SCALAR(name)(x[1], y[1])};                            \
+  }
 
 #endif
 

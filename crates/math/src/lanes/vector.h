@@ -44,54 +44,6 @@ INLINE void lookup_rows(const double *table, Bits index, V columns[4]) {
     columns[i] = table[4 * index + i];
 }
 
-#elif defined(TWO_LANES) // For `two.c`.
-
-#define LANES 2
-typedef __m128d V;
-typedef __m128i Bits;
-typedef __m128d Mask;
-
-INLINE V all(double x) { return _mm_set1_pd(x); }
-INLINE Bits all_bits(int64_t x) { return _mm_set1_epi64x(x); }
-INLINE Bits bits(V x) { return _mm_castpd_si128(x); }
-INLINE V number(Bits x) { return _mm_castsi128_pd(x); }
-INLINE V madd(V x, V y, V z) { return _mm_fmadd_pd(x, y, z); }
-INLINE V msub(V x, V y, V z) { return _mm_fmsub_pd(x, y, z); }
-INLINE V nmadd(V x, V y, V z) { return _mm_fnmadd_pd(x, y, z); }
-INLINE V root(V x) { return _mm_sqrt_pd(x); }
-INLINE V greatest(V x, V y) { return _mm_max_pd(x, y); }
-INLINE V least(V x, V y) { return _mm_min_pd(x, y); }
-INLINE Bits and_bits(Bits x, Bits y) { return _mm_and_si128(x, y); }
-INLINE Bits xor_bits(Bits x, Bits y) { return _mm_xor_si128(x, y); }
-INLINE Bits plus_bits(Bits x, Bits y) { return _mm_add_epi64(x, y); }
-INLINE Bits minus_bits(Bits x, Bits y) { return _mm_sub_epi64(x, y); }
-#define shift_left(x, places) _mm_slli_epi64(x, places)
-#define shift_right(x, places) _mm_srli_epi64(x, places)
-
-INLINE Mask equal(V x, V y) { return _mm_cmp_pd(x, y, _CMP_EQ_OQ); }
-INLINE Mask at_most(V x, V y) { return _mm_cmp_pd(x, y, _CMP_LE_OQ); }
-INLINE Mask both(Mask x, Mask y) { return _mm_and_pd(x, y); }
-INLINE V choose(Mask mask, V yes, V no) { return _mm_blendv_pd(no, yes, mask); }
-INLINE V exponent(Bits x) { // As for 4 lanes.
-  Bits places = _mm_srli_epi64(plus_bits(x, all_bits(1024LL << 52)), 52);
-  return number(_mm_or_si128(places, bits(all(0x1p52)))) - all(0x1p52 + 1024);
-}
-INLINE unsigned of_mask(Mask x) { return (unsigned)_mm_movemask_pd(x); }
-
-INLINE V lookup(const double *table, Bits index) {
-  return _mm_set_pd(table[_mm_extract_epi64(index, 1) & 31], table[_mm_cvtsi128_si64(index) & 31]);
-}
-
-INLINE void lookup_rows(const double *table, Bits index, V columns[4]) {
-  const double *first = table + 4 * _mm_cvtsi128_si64(index);
-  const double *second = table + 4 * _mm_extract_epi64(index, 1);
-  for (int i = 0; i < 4; i += 2) {
-    V left = _mm_load_pd(first + i), right = _mm_load_pd(second + i);
-    columns[i] = _mm_unpacklo_pd(left, right);
-    columns[i + 1] = _mm_unpackhi_pd(left, right);
-  }
-}
-
 #elif defined(__AVX512F__)
 
 #define LANES 8
@@ -165,38 +117,69 @@ INLINE void store_some(double *values, V x, size_t count) {
 
 #else
 
+// 4 lanes, or two for `two.c`: the instructions differ in their names.
+#ifdef TWO_LANES
+#define LANES 2
+typedef __m128d V;
+typedef __m128i Bits;
+#define OP(operation) _mm_##operation
+#define BITS_OP(operation) _mm_##operation##_si128
+#define FROM_BITS _mm_castsi128_pd
+#else
 #define LANES 4
 typedef __m256d V;
 typedef __m256i Bits;
-typedef __m256d Mask;
+#define OP(operation) _mm256_##operation
+#define BITS_OP(operation) _mm256_##operation##_si256
+#define FROM_BITS _mm256_castsi256_pd
+#endif
+typedef V Mask;
 
-INLINE V all(double x) { return _mm256_set1_pd(x); }
-INLINE Bits all_bits(int64_t x) { return _mm256_set1_epi64x(x); }
-INLINE Bits bits(V x) { return _mm256_castpd_si256(x); }
-INLINE V number(Bits x) { return _mm256_castsi256_pd(x); }
-INLINE V madd(V x, V y, V z) { return _mm256_fmadd_pd(x, y, z); }
-INLINE V msub(V x, V y, V z) { return _mm256_fmsub_pd(x, y, z); }
-INLINE V nmadd(V x, V y, V z) { return _mm256_fnmadd_pd(x, y, z); }
-INLINE V root(V x) { return _mm256_sqrt_pd(x); }
-INLINE V greatest(V x, V y) { return _mm256_max_pd(x, y); }
-INLINE V least(V x, V y) { return _mm256_min_pd(x, y); }
-INLINE Bits and_bits(Bits x, Bits y) { return _mm256_and_si256(x, y); }
-INLINE Bits xor_bits(Bits x, Bits y) { return _mm256_xor_si256(x, y); }
-INLINE Bits plus_bits(Bits x, Bits y) { return _mm256_add_epi64(x, y); }
-INLINE Bits minus_bits(Bits x, Bits y) { return _mm256_sub_epi64(x, y); }
-#define shift_left(x, places) _mm256_slli_epi64(x, places)
-#define shift_right(x, places) _mm256_srli_epi64(x, places)
+INLINE V all(double x) { return OP(set1_pd)(x); }
+INLINE Bits all_bits(int64_t x) { return OP(set1_epi64x)(x); }
+INLINE Bits bits(V x) { return BITS_OP(castpd)(x); }
+INLINE V number(Bits x) { return FROM_BITS(x); }
+INLINE V madd(V x, V y, V z) { return OP(fmadd_pd)(x, y, z); }
+INLINE V msub(V x, V y, V z) { return OP(fmsub_pd)(x, y, z); }
+INLINE V nmadd(V x, V y, V z) { return OP(fnmadd_pd)(x, y, z); }
+INLINE V root(V x) { return OP(sqrt_pd)(x); }
+INLINE V greatest(V x, V y) { return OP(max_pd)(x, y); }
+INLINE V least(V x, V y) { return OP(min_pd)(x, y); }
+INLINE Bits and_bits(Bits x, Bits y) { return BITS_OP(and)(x, y); }
+INLINE Bits xor_bits(Bits x, Bits y) { return BITS_OP(xor)(x, y); }
+INLINE Bits plus_bits(Bits x, Bits y) { return OP(add_epi64)(x, y); }
+INLINE Bits minus_bits(Bits x, Bits y) { return OP(sub_epi64)(x, y); }
+#define shift_left(x, places) OP(slli_epi64)(x, places)
+#define shift_right(x, places) OP(srli_epi64)(x, places)
 
-INLINE Mask equal(V x, V y) { return _mm256_cmp_pd(x, y, _CMP_EQ_OQ); }
-INLINE Mask at_most(V x, V y) { return _mm256_cmp_pd(x, y, _CMP_LE_OQ); }
-INLINE Mask both(Mask x, Mask y) { return _mm256_and_pd(x, y); }
-INLINE V choose(Mask mask, V yes, V no) { return _mm256_blendv_pd(no, yes, mask); }
+INLINE Mask equal(V x, V y) { return OP(cmp_pd)(x, y, _CMP_EQ_OQ); }
+INLINE Mask at_most(V x, V y) { return OP(cmp_pd)(x, y, _CMP_LE_OQ); }
+INLINE Mask both(Mask x, Mask y) { return OP(and_pd)(x, y); }
+INLINE V choose(Mask mask, V yes, V no) { return OP(blendv_pd)(no, yes, mask); }
 INLINE V exponent(Bits x) {
   // As the last places of 2^52, without a sign.
-  Bits places = _mm256_srli_epi64(plus_bits(x, all_bits(1024LL << 52)), 52);
-  return number(_mm256_or_si256(places, bits(all(0x1p52)))) - all(0x1p52 + 1024);
+  Bits places = OP(srli_epi64)(plus_bits(x, all_bits(1024LL << 52)), 52);
+  return number(BITS_OP(or)(places, bits(all(0x1p52)))) - all(0x1p52 + 1024);
 }
-INLINE unsigned of_mask(Mask x) { return (unsigned)_mm256_movemask_pd(x); }
+INLINE unsigned of_mask(Mask x) { return (unsigned)OP(movemask_pd)(x); }
+
+#ifdef TWO_LANES
+
+INLINE V lookup(const double *table, Bits index) {
+  return _mm_set_pd(table[_mm_extract_epi64(index, 1) & 31], table[_mm_cvtsi128_si64(index) & 31]);
+}
+
+INLINE void lookup_rows(const double *table, Bits index, V columns[4]) {
+  const double *first = table + 4 * _mm_cvtsi128_si64(index);
+  const double *second = table + 4 * _mm_extract_epi64(index, 1);
+  for (int i = 0; i < 4; i += 2) {
+    V left = _mm_load_pd(first + i), right = _mm_load_pd(second + i);
+    columns[i] = _mm_unpacklo_pd(left, right);
+    columns[i + 1] = _mm_unpackhi_pd(left, right);
+  }
+}
+
+#else
 
 INLINE V lookup(const double *table, Bits index) {
   return _mm256_i64gather_pd(table, and_bits(index, all_bits(31)), 8);
@@ -216,10 +199,13 @@ INLINE void lookup_rows(const double *table, Bits index, V columns[4]) {
   columns[3] = _mm256_permute2f128_pd(odd[0], odd[1], 0x31);
 }
 
-INLINE V load(const double *values) { return _mm256_loadu_pd(values); }
-INLINE void store(double *values, V x) { _mm256_storeu_pd(values, x); }
+#endif
+
+INLINE V load(const double *values) { return OP(loadu_pd)(values); }
+INLINE void store(double *values, V x) { OP(storeu_pd)(values, x); }
 INLINE V load_some(const double *values, size_t count) {
-  double lanes[LANES] = {1, 1, 1, 1};
+  double lanes[LANES];
+  store(lanes, all(1));
   for (size_t i = 0; i < count; i++)
     lanes[i] = values[i];
   return load(lanes);
