@@ -32,6 +32,7 @@ mod trust;
 
 use crate::bytes::SharedParts;
 use crate::source::Source;
+use crate::world::WrittenText;
 pub use engine_cache::{CompilePolicy, EngineCache, StoredEngine, UpdatePolicy};
 pub use event::CacheEvent;
 pub use explanation::Explanation;
@@ -52,4 +53,4 @@ pub enum CheckedText {
 
 /// Returns the items of a text that was read as a program, or as the module of that name,
 /// as bytes; `None` if they have not been read, or have been written before.
-pub type CheckedTexts<'a> = &'a dyn Fn(&Source, Option<&str>) -> Option<Vec<u8>>;
+pub type CheckedTexts<'a> = &'a dyn Fn(&Source, Option<&str>) -> Option<WrittenText>;

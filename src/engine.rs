@@ -26,7 +26,7 @@ use crate::stop::Poll;
 use crate::syntax::operator::Operators;
 use crate::text_cache::TextCache;
 use crate::tier::Level;
-use crate::world::StoredEnvironment;
+use crate::world::{StoredEnvironment, WrittenText};
 use std::fmt;
 #[cfg(feature = "cli")]
 use std::path::Path;
@@ -474,12 +474,11 @@ impl EngineInner {
             .for_each(|cache| self.write_packs(cache, &|source, module| self.stored_text(source, module)));
     }
 
-    /// Returns the items of a text that was checked, as a program or as the module of that
-    /// name, as bytes; `None` if it was not, or they have been written before.
-    pub(crate) fn stored_text(&self, source: &Source, module: Option<&str>) -> Option<Vec<u8>> {
+    /// Returns a text that was checked, as a program or as the module of that name; `None` if it was not, or they have been written before.
+    pub(crate) fn stored_text(&self, source: &Source, module: Option<&str>) -> Option<WrittenText> {
         let environment = self.environment.as_ref()?;
         match self.texts.take_kept(source, module) {
-            Some(bytes) => Some(bytes),
+            Some(text) => Some(text),
             None if module.is_some() => None,
             None => self.texts.find(source)?.to_store(environment),
         }

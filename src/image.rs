@@ -1,7 +1,7 @@
 //! Images: a program and its modules, checked and compiled ahead for several processors.
 //!
 //! ```text
-//! magic 8 | format 4 | build 32 | length of the head 8 | its checksum 8 | the head | the packs
+//! magic 8 | format 4 | build 32 | length of the head 8 | its hash 32 | the head | the packs
 //! head: what is said of the image, as JSON
 //!       for each text: name, module or nothing, the text
 //!       whether the last text is a prelude, and what it has left
@@ -12,7 +12,7 @@
 //! have some features. An image is data in an executable, in a shared object, or in a file
 //! alone; its packs are read where they are.
 
-use crate::bytes::{Damage, Reader, SharedBytes, Writer, checksum};
+use crate::bytes::{Damage, Reader, SharedBytes, Writer};
 use crate::cache::{BuiltText, ImageText};
 use crate::fingerprint::Fingerprint;
 use crate::prelude::{Prelude, Snapshot};
@@ -28,10 +28,10 @@ use std::sync::Arc;
 const MAGIC: &[u8; 8] = b"KALIMAGE";
 
 /// The number of this format.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The bytes before the head.
-const PREFIX: usize = 60;
+const PREFIX: usize = 84;
 
 /// The symbols of an image in a shared object or an executable: its first byte, and its
 /// size as a number of eight bytes.
@@ -322,10 +322,14 @@ pub(crate) fn write(
     writer.word(FORMAT);
     writer.bytes(Fingerprint::BUILD.as_bytes());
     writer.long(head.len() as u64);
-    writer.long(checksum(&head));
+    writer.bytes(hash_of(&head).as_bytes());
     writer.bytes(&head);
     versions.iter().flat_map(|(.., packs)| packs).for_each(|pack| writer.bytes(pack));
     writer.finish()
+}
+
+fn hash_of(head: &[u8]) -> Fingerprint {
+    Fingerprint::of_bytes("kal 2026 head of an image", head)
 }
 
 type ImageParts = (ImageInfo, Vec<ImageSource>, Option<Arc<Prelude>>, Vec<ImageVersion>);
@@ -338,10 +342,10 @@ fn read(bytes: &[u8]) -> Result<ImageParts, Damage> {
     let (format, build) = (reader.word()?, reader.bytes(32)?);
     let is_ours = format == FORMAT && build == Fingerprint::BUILD.as_bytes();
     reader.expect(is_ours, "made by another build of Kal")?;
-    let (length, sum) = (reader.long()?, reader.long()?);
+    let (length, hash) = (reader.long()?, reader.bytes(32)?);
     let length = usize::try_from(length).map_err(|_| reader.damage("wrong length"))?;
     let head = reader.bytes(length)?;
-    reader.expect(sum == checksum(head), "bad checksum")?;
+    reader.expect(hash == hash_of(head).as_bytes(), "its head has another hash")?;
     let mut head = Reader::new(head);
     let info = head.text()?.to_owned();
     let info: ImageInfo = serde_json::from_str(&info).map_err(|_| head.damage("no metadata"))?;

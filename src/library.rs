@@ -430,9 +430,9 @@ impl ModuleReader<'_> {
         }
         for (module, items, record) in kept {
             if let Some(environment) = self.engine.stored_environment() {
-                let bytes = world::encode_module(&items, record, environment);
+                let text = world::encode_module(&items, record, environment);
                 let texts = self.engine.texts();
-                bytes.into_iter().for_each(|bytes| texts.keep(&module.source, Some(&module.name), bytes));
+                text.into_iter().for_each(|text| texts.keep(&module.source, Some(&module.name), text));
             }
         }
         Ok(read)

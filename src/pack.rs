@@ -34,6 +34,7 @@ mod writing;
 
 use crate::bytes::{Damage, Parts, Reader, SharedParts, StoredBytes};
 use crate::fingerprint::Fingerprint;
+use crate::process;
 use origin::CodeOrigin;
 use portable::{Field, FieldKind, PortableCode};
 use std::borrow::Cow;
@@ -155,7 +156,8 @@ impl Pack {
         let is_apart = text::is_large(bytes);
         let in_memory = if is_apart { start } else { size };
         let in_memory = usize::try_from(in_memory).ok().filter(|_| in_memory <= size).ok_or(missing)?;
-        let mut contents = vec![0; in_memory];
+        let mut contents = process::room(in_memory);
+        contents.resize(in_memory, 0);
         read(&mut contents, 0).ok_or(missing)?;
         if contents.get(..TABLES) != Some(&first[..]) {
             return Err(Damage { what: "it changed while it was read", at: 0 });

@@ -8,9 +8,8 @@ use crate::image::{self, ImageSource, target_of};
 use crate::image_builder::prepare_named;
 use crate::processor::{FeatureSet, Processor};
 use crate::source::Source;
-use crate::world::StoredText;
+use crate::world::{StoredText, WrittenText};
 use std::path::Path;
-use std::sync::Arc;
 
 impl Engine {
     /// Writes all texts that have been read, and their code, to a file that
@@ -76,8 +75,8 @@ impl EngineInner {
     /// Returns whether a text was read that is in no pack and defines something.
     fn has_new_definition(&self, cache: &Cache) -> bool {
         let Some(environment) = self.stored_environment() else { return false };
-        let defines = |(source, items): (Source, Arc<Vec<u8>>)| {
-            let text = StoredText::new(items, &source, environment);
+        let defines = |(source, items): (Source, WrittenText)| {
+            let text = StoredText::new(items.bytes, &source, environment);
             text.is_ok_and(|text| text.definitions().next().is_some())
         };
         cache.new_texts(&|source, module| self.stored_text(source, module)).into_iter().any(defines)

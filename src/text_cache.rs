@@ -17,7 +17,7 @@ mod item;
 use crate::jit::{SharedBindings, WeakBindings};
 use crate::process::{self, Activity, SteadyCell};
 use crate::source::Source;
-use crate::world::{StoredEnvironment, StoredText, TextWriter, World};
+use crate::world::{StoredEnvironment, StoredText, TextWriter, World, WrittenText};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::hash::{Hash, Hasher};
@@ -41,7 +41,7 @@ pub(crate) struct TextCache {
     short: Mutex<Halves>,
     long: Mutex<Halves>,
     /// What is kept for later runs and has not been written to the cache.
-    kept: Mutex<FxHashMap<KeptName, (Source, Vec<u8>)>>,
+    kept: Mutex<FxHashMap<KeptName, (Source, WrittenText)>>,
 }
 
 /// The file of a text that is kept, and the module that it was read as.
@@ -124,19 +124,19 @@ impl TextCache {
         drop(removed);
     }
 
-    /// Keeps the items of a text, which was read as a program or as the module of that
-    /// name, for later runs.
-    pub(crate) fn keep(&self, source: &Source, module: Option<&str>, bytes: Vec<u8>) {
-        let (name, kept) = (kept_name(source, module), (source.clone(), bytes));
+    /// Keeps a text, which was read as a program or as the module of that name, for later
+    /// runs.
+    pub(crate) fn keep(&self, source: &Source, module: Option<&str>, text: WrittenText) {
+        let (name, kept) = (kept_name(source, module), (source.clone(), text));
         let before = process::within(Activity::Steady, || self.kept.lock().insert(name, kept));
         drop(before);
     }
 
     /// Takes what is kept of a text.
-    pub(crate) fn take_kept(&self, source: &Source, module: Option<&str>) -> Option<Vec<u8>> {
+    pub(crate) fn take_kept(&self, source: &Source, module: Option<&str>) -> Option<WrittenText> {
         let name = kept_name(source, module);
         let kept = process::within(Activity::Steady, || self.kept.lock().remove(&name));
-        kept.filter(|(read, _)| read.text() == source.text()).map(|(_, bytes)| bytes)
+        kept.filter(|(read, _)| read.text() == source.text()).map(|(_, text)| text)
     }
 
     /// Calls `work` with the halves for a text. No fork comes in between.
@@ -299,12 +299,6 @@ impl CachedText {
         process::within(Activity::Steady, present).or_else(|| self.stored_item(number))
     }
 
-    /// Returns the function of an item that has been read.
-    pub(crate) fn function(&self, number: usize) -> Option<Arc<crate::sema::checked::CheckedFunction>> {
-        let present = || self.items.read().get(number).and_then(|item| item.item.function().cloned());
-        process::within(Activity::Steady, present)
-    }
-
     fn stored_item(&self, number: usize) -> Option<Arc<CachedItem>> {
         let Stored { text, is_for_others } =
             process::within(Activity::Steady, || self.stored.lock().clone())?;
@@ -344,9 +338,9 @@ impl CachedText {
         process::within(Activity::Steady, || self.stored.lock().as_ref().map(|stored| stored.text.clone()))
     }
 
-    /// Returns the text as bytes for later runs, once, if all of it has been read and it
+    /// Returns the text for later runs, once, if all of it has been read and it
     /// is not from an earlier one.
-    pub(crate) fn to_store(&self, environment: &Arc<StoredEnvironment>) -> Option<Vec<u8>> {
+    pub(crate) fn to_store(&self, environment: &Arc<StoredEnvironment>) -> Option<WrittenText> {
         let items = process::within(Activity::Steady, || {
             let is_new = self.is_complete.load(Ordering::Acquire) && self.stored.lock().is_none();
             let is_due = is_new && !self.was_stored.swap(true, Ordering::Relaxed);

@@ -32,7 +32,7 @@ pub use lazy::LazyTable;
 use numbered::NumberedFunctions;
 pub use opening::StoredOpening;
 use std::sync::Arc;
-pub use stored::{StoredEnvironment, StoredItem, StoredText, TextWriter, encode_module};
+pub use stored::{StoredEnvironment, StoredItem, StoredText, TextWriter, WrittenText, encode_module};
 
 /// What the names of a program mean.
 #[derive(Clone)]

@@ -11,6 +11,7 @@ use crate::pack::store::MadeCode;
 use crate::pack::{self, CodeStore, Pack, SecretKey};
 use crate::process::{self, Activity};
 use crate::source::Source;
+use crate::world::WrittenText;
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
@@ -50,7 +51,7 @@ pub type FindLinks<'a> =
 /// The checked items of a text.
 pub enum StoredForm {
     /// They have just been read.
-    New(SharedParts),
+    New(WrittenText),
     /// An earlier run has read them.
     Old(SharedParts),
     /// An earlier run has read most of them, in an earlier text.
@@ -101,7 +102,7 @@ pub(super) struct CachedSource {
     /// Which texts of the program need which earlier ones.
     needs: Vec<(String, String)>,
     /// Its items, if they have been asked for and not written.
-    pub(super) unwritten: Option<Arc<Vec<u8>>>,
+    pub(super) unwritten: Option<WrittenText>,
 }
 
 /// The last text of a program that was checked, before it was edited.
@@ -437,22 +438,20 @@ impl Cache {
             let is_shared = later.iter().any(|other| other.source.name() == name);
             let kept = if is_shared { self.store.copy(name) } else { self.store.take(name) };
             let kept = kept.unwrap_or_default();
-            let kept_text = source.unwritten.take().map(Arc::unwrap_or_clone);
+            let kept_text = source.unwritten.take();
             let new = kept_text.or_else(|| text(&source.source, source.module.as_deref()));
-            let mut text = new.unwrap_or_default();
             // A text may be read several times.
-            if source
-                .checked_text()
-                .is_some_and(|known| known.len() == text.len() && known.all().as_deref() == Some(&text))
-            {
-                text.clear();
-            }
-            if kept.made.is_empty() && text.is_empty() {
+            let is_known = |text: &WrittenText| {
+                let known = source.checked_text().filter(|known| known.len() == text.bytes.len());
+                known.and_then(|known| known.all()).is_some_and(|known| known == *text.bytes)
+            };
+            let mut text = new.filter(|text| !is_known(text)).unwrap_or_default();
+            if kept.made.is_empty() && text.bytes.is_empty() {
                 continue;
             }
             let mut bodies = kept.made;
             let merges = source.packs.len() >= MOST_PACKS;
-            let earlier = source.form_of(&text);
+            let earlier = source.form_of(&text.bytes);
             let is_edit = earlier.is_some();
             // A pack that needs no other, but for those of the earlier text.
             let is_whole = source.packs.is_empty() || merges;
@@ -462,8 +461,9 @@ impl Cache {
                 bodies.extend(used.filter_map(|identity| self.used(identity)));
             }
             if merges {
-                if text.is_empty() {
-                    text = checked_text(&source.packs).and_then(|text| text.all()).unwrap_or_default();
+                if text.bytes.is_empty() {
+                    let all = checked_text(&source.packs).and_then(|text| text.all());
+                    text = all.unwrap_or_default().into();
                 }
                 let bytes: usize = source.packs.iter().map(|own| own.pack.size()).sum();
                 let is_kept = |own: &&OwnPack| bytes <= MOST_MERGED && own.pack.has_origins();
@@ -473,8 +473,7 @@ impl Cache {
                     Some((identity, code, origin))
                 }));
             }
-            let text = Arc::new(text);
-            let stored = match text.is_empty() {
+            let stored = match text.bytes.is_empty() {
                 true if is_edit => Some(StoredForm::Edited),
                 true => checked_text(&source.packs).map(StoredForm::Old),
                 false => Some(StoredForm::New(text.clone())),
@@ -490,7 +489,7 @@ impl Cache {
             let spare: FxHashSet<_> = linked.filter(|identity| !known.contains(identity)).collect();
             bodies.extend(spare.into_iter().filter_map(|identity| self.used(identity)));
             let Some(folder) = source.folder.clone() else { continue };
-            if let Err(reason) = self.write_pack(source, &folder, &bodies, &text, links.as_ref()) {
+            if let Err(reason) = self.write_pack(source, &folder, &bodies, &text.bytes, links.as_ref()) {
                 self.note(CacheEvent::NotWritten { folder, reason });
             }
         }

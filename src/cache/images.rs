@@ -6,6 +6,7 @@ use super::image_text::{ImageText, KEY};
 use crate::fingerprint::Fingerprint;
 use crate::pack::store::MadeCode;
 use crate::source::Source;
+use crate::world::WrittenText;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -44,11 +45,11 @@ impl Cache {
             let bodies = if has_code { self.kept_code(source.source.name()) } else { Vec::new() };
             let items = self.items_of(source, text);
             let made = bodies.iter().map(|(identity, _, origin)| (&*origin.name, *identity));
-            let stored = (!items.is_empty()).then(|| StoredForm::New(items.clone()));
+            let stored = (!items.bytes.is_empty()).then(|| StoredForm::New(items.clone()));
             let links = stored.and_then(|stored| links(&source.source, stored, &mut { made }));
             let meta =
                 serde_json::json!({ "source": source.source.name(), "kal": env!("CARGO_PKG_VERSION") });
-            let pack = Self::pack_of(&meta, &bodies, &items, links.as_ref(), target, &KEY);
+            let pack = Self::pack_of(&meta, &bodies, &items.bytes, links.as_ref(), target, &KEY);
             let (module, functions) = (source.module.clone(), bodies.len());
             BuiltText { source: source.source.clone(), module, pack, functions }
         };
@@ -67,12 +68,12 @@ impl Cache {
         bodies
     }
 
-    /// Returns the items of a text as bytes; none if it was refused.
-    fn items_of(&self, source: &mut CachedSource, text: CheckedTexts<'_>) -> Arc<Vec<u8>> {
+    /// Returns the items of a text; none if it was refused.
+    fn items_of(&self, source: &mut CachedSource, text: CheckedTexts<'_>) -> WrittenText {
         if source.unwritten.is_none() {
-            source.unwritten = text(&source.source, source.module.as_deref()).map(Arc::new);
+            source.unwritten = text(&source.source, source.module.as_deref());
         }
-        let known = || source.checked_text().and_then(|text| text.all()).map(Arc::new);
+        let known = || source.checked_text().and_then(|text| text.all()).map(WrittenText::from);
         source.unwritten.clone().or_else(known).unwrap_or_default()
     }
 
@@ -91,7 +92,7 @@ impl Cache {
 
     /// Returns the texts that were opened and are in no pack, with their items, which `text`
     /// returns.
-    pub fn new_texts(&self, text: CheckedTexts<'_>) -> Vec<(Source, Arc<Vec<u8>>)> {
+    pub fn new_texts(&self, text: CheckedTexts<'_>) -> Vec<(Source, WrittenText)> {
         let mut sources = self.sources(std::mem::take);
         let new = sources.iter_mut().filter(|source| source.checked_text().is_none());
         let new = new.map(|source| (source.source.clone(), self.items_of(source, text))).collect();

@@ -12,6 +12,7 @@
 use super::CheckedTexts;
 use super::files::{Cache, PackFolder, packs};
 use super::folder::{ENDING, ENDING_WITHOUT_CODE, UNFINISHED};
+use crate::world::WrittenText;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -46,13 +47,13 @@ impl Cache {
             if !with_code {
                 bodies.clear();
             }
-            let known = || source.checked_text().and_then(|text| text.all());
+            let known = || source.checked_text().and_then(|text| text.all()).map(WrittenText::from);
             let text = text(&source.source, Some(module)).or_else(known).unwrap_or_default();
             // It was refused.
-            if text.is_empty() {
+            if text.bytes.is_empty() {
                 continue;
             }
-            let bytes = self.pack(source, &bodies, &text, None, &key);
+            let bytes = self.pack(source, &bodies, &text.bytes, None, &key);
             let ending = if with_code { ENDING } else { ENDING_WITHOUT_CODE };
             let PackFolder { folder, .. } = self.shipped(library, module);
             if let Err(error) = write(&folder, &format!("{}.{ending}", source.text), &bytes) {

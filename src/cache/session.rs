@@ -5,6 +5,7 @@ use crate::fingerprint::Fingerprint;
 use crate::pack::Pack;
 use crate::pack::origin::CodeOrigin;
 use crate::source::Source;
+use crate::world::WrittenText;
 use std::sync::Arc;
 
 /// What the metadata of a pack calls the hash of the script that it is of.
@@ -65,17 +66,16 @@ impl Cache {
     pub fn pack_session(
         &self,
         source: &Source,
-        text: Vec<u8>,
+        text: WrittenText,
         is_wanted: &dyn Fn(&CodeOrigin) -> bool,
         links: FindLinks<'_>,
     ) -> Result<Vec<u8>, String> {
         let key = self.key_or_new()?;
         let bodies = self.store.all(is_wanted);
-        let text = Arc::new(text);
         let made = bodies.iter().map(|(identity, _, origin)| (&*origin.name, *identity));
         let links = links(source, StoredForm::New(text.clone()), &mut { made });
         let meta = serde_json::json!({ SCRIPT: hash_of(source), "kal": env!("CARGO_PKG_VERSION") });
-        Ok(self.pack_with(&meta, &bodies, &text, links.as_ref(), &key))
+        Ok(self.pack_with(&meta, &bodies, &text.bytes, links.as_ref(), &key))
     }
 }
 

@@ -372,8 +372,8 @@ impl Progress {
         if let Some(text) = &self.cached {
             text.complete(self.items);
         }
-        if let Some(bytes) = self.kept.take().and_then(TextWriter::finish) {
-            engine.texts().keep(source, None, bytes);
+        if let Some(text) = self.kept.take().and_then(TextWriter::finish) {
+            engine.texts().keep(source, None, text);
         }
     }
 }

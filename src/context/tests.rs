@@ -134,7 +134,7 @@ fn damaged_texts_are_refused_or_read_without_harm() {
         loaded: AtomicU64::new(0),
     });
     let text = engine.texts().find(&source).expect("it is kept");
-    let bytes = text.to_store(&environment).expect("it is complete");
+    let bytes = text.to_store(&environment).expect("it is complete").bytes.to_vec();
     let blank = World::new(engine.operators().clone());
     // Returns how many items can be read, and how many definitions the layer has.
     let read = |bytes: Vec<u8>| {

@@ -13,7 +13,7 @@ use crate::pack::origin::CodeOrigin;
 use crate::sema::checked::CheckedFunction;
 use crate::source::Source;
 use crate::tier::TierUp;
-use crate::world::StoredText;
+use crate::world::{StoredText, WrittenText};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ impl EngineInner {
         &self,
         cache: &Cache,
         script: &Source,
-        text: Vec<u8>,
+        text: WrittenText,
         functions: &[Arc<CheckedFunction>],
     ) -> Result<Vec<u8>, String> {
         let identities = |function: &Arc<CheckedFunction>| {
@@ -125,16 +125,16 @@ impl EngineInner {
         made: &mut dyn Iterator<Item = (&str, Fingerprint)>,
     ) -> Option<CodeLinks> {
         let (jit, environment) = self.jit.get().zip(self.environment.as_ref())?;
-        let read = self.texts.find(source);
-        let (text, read) = match stored {
-            StoredForm::New(bytes) => (StoredText::new(bytes, source, environment).ok()?.into(), read),
-            StoredForm::Old(bytes) => (StoredText::new(bytes, source, environment).ok()?.into(), None),
-            StoredForm::Edited => (read?.stored().filter(|text| text.is_edited())?, None),
+        let read_as = |bytes| StoredText::new(bytes, source, environment).ok();
+        let (text, written) = match stored {
+            StoredForm::New(text) => (read_as(text.bytes.clone())?.into(), Some(text)),
+            StoredForm::Old(bytes) => (read_as(bytes)?.into(), None),
+            StoredForm::Edited => (self.texts.find(source)?.stored().filter(|text| text.is_edited())?, None),
         };
         let decoded = RefCell::new(FxHashMap::default());
         let find = |name: Name| -> Option<(usize, Arc<CheckedFunction>)> {
             let item = text.find(&self.names.text(name))?;
-            let present = read.as_ref().and_then(|read| read.function(item));
+            let present = written.as_ref().and_then(|written| written.function(item));
             if let Some(function) = present.or_else(|| decoded.borrow().get(&item).cloned()) {
                 return Some((item, function));
             }

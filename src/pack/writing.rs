@@ -6,6 +6,7 @@ use super::portable::PortableCode;
 use super::{FORMAT, MAGIC, SECTIONS, SecretKey, SectionKind, TABLES, authenticate, text as packed_text};
 use crate::bytes::Writer;
 use crate::fingerprint::Fingerprint;
+use crate::process;
 use rustc_hash::FxHashMap;
 
 /// Writes bodies as a pack, with the items of the text, and with links; `meta` is JSON.
@@ -78,7 +79,7 @@ pub fn write<'a>(
     }
     let (head, table) = (head.finish(), table.finish());
     let mac = authenticate(key, &head, &table);
-    let mut bytes = Vec::with_capacity(offset);
+    let mut bytes = process::room(offset);
     [&head[..], mac.as_bytes(), &table].iter().for_each(|part| bytes.extend_from_slice(part));
     contents.iter().for_each(|section| bytes.extend_from_slice(section));
     bytes

@@ -222,7 +222,7 @@ fn compared_with_nan(
 /// looking for [`ErrorCode::ConstantCondition`]. Takes one pass over the text.
 pub fn may_have_constant_condition(text: &str) -> bool {
     let compares = |condition: &str| condition.contains(['<', '>', '=', '!']);
-    text.match_indices("for ").any(|(at, _)| {
+    memchr::memmem::find_iter(text.as_bytes(), "for ").any(|at| {
         let head = text[at..].lines().next().unwrap_or_default();
         let head = head.split_once(" in").map_or(head, |(head, _)| head);
         head.contains('=') && head.split(',').nth(1).is_some_and(|condition| !compares(condition))

@@ -28,13 +28,14 @@ use crate::fingerprint::Fingerprint;
 use crate::name::{HeldName, Name, Names};
 use crate::sema::CheckedItem;
 use crate::sema::asked::ReadingRecord;
+use crate::sema::checked::CheckedFunction;
 use crate::sema::stored::{StoredNames, StoredTables, TableIndices};
 use crate::source::Source;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 /// The bytes before the first table, and those of an item, and of another entry.
 const HEAD: usize = 100;
@@ -120,6 +121,28 @@ struct StoredNameTable {
     ends: usize,
 }
 
+/// A text as bytes, with its functions as long as these are alive.
+#[derive(Clone, Default)]
+pub struct WrittenText {
+    /// The bytes.
+    pub bytes: Arc<Vec<u8>>,
+    /// The function of each item, which spares decoding it.
+    functions: Arc<[Weak<CheckedFunction>]>,
+}
+
+impl WrittenText {
+    /// Returns the function of an item; `None` if it has none or that is not alive any more.
+    pub fn function(&self, item: usize) -> Option<Arc<CheckedFunction>> {
+        self.functions.get(item)?.upgrade()
+    }
+}
+
+impl From<Vec<u8>> for WrittenText {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { bytes: Arc::new(bytes), ..Self::default() }
+    }
+}
+
 /// A text that is being written, item by item.
 pub struct TextWriter {
     encoder: TextEncoder,
@@ -141,8 +164,8 @@ impl TextWriter {
         self.encoder.item(stored.item, stored.record, stored.end);
     }
 
-    /// Returns the text as bytes; `None` if it has no items, or they are 4 GiB.
-    pub fn finish(self) -> Option<Vec<u8>> {
+    /// Returns the text; `None` if it has no items, or they are 4 GiB.
+    pub fn finish(self) -> Option<WrittenText> {
         if self.encoder.table.is_empty() {
             return None;
         }
@@ -151,13 +174,13 @@ impl TextWriter {
     }
 }
 
-/// Returns the items of a module, which has been read in that environment and asked this
-/// of others, as bytes; `None` if they take 4 GiB. All of it is its opening.
+/// Returns the text of a module, which has been read in that environment and asked this
+/// of others; `None` if its items take 4 GiB. All of it is its opening.
 pub fn encode_module(
     items: &[CheckedItem],
     record: ReadingRecord,
     environment: &Arc<StoredEnvironment>,
-) -> Option<Vec<u8>> {
+) -> Option<WrittenText> {
     let mut encoder = TextEncoder::new(environment, None);
     let (mut defined, mut opening) = (FxHashMap::default(), StoredOpening::default());
     for (number, item) in items.iter().enumerate() {
@@ -194,6 +217,7 @@ struct TextEncoder {
     /// Of each item: the end, the offsets of its record and of itself, its name, and the
     /// numbers of parameters and of nodes.
     table: Vec<[u32; 6]>,
+    functions: Vec<Weak<CheckedFunction>>,
     /// The text of a program.
     source: Option<Source>,
     hashes: Vec<[u8; HASH]>,
@@ -209,6 +233,7 @@ impl TextEncoder {
             environment,
             numbering,
             table: Vec::new(),
+            functions: Vec::new(),
             source: source.cloned(),
             hashes: Vec::new(),
             writer,
@@ -229,11 +254,12 @@ impl TextEncoder {
         record.write(&mut self.writer, &mut self.numbering);
         self.table.push([end, asked, self.writer.len() as u32, name, arity, nodes]);
         item.write(&mut self.writer, &mut self.numbering);
+        self.functions.push(function.map_or_else(Weak::new, Arc::downgrade));
     }
 
-    /// Returns the text as bytes.
-    fn finish(self, range: Range<usize>, opening: &StoredOpening) -> Option<Vec<u8>> {
-        let Self { environment, mut numbering, table, hashes, mut writer, .. } = self;
+    /// Returns the text.
+    fn finish(self, range: Range<usize>, opening: &StoredOpening) -> Option<WrittenText> {
+        let Self { environment, mut numbering, table, functions, hashes, mut writer, .. } = self;
         let described = writer.len();
         opening.write(&mut writer, &mut numbering);
         let texts = writer.len();
@@ -261,7 +287,7 @@ impl TextEncoder {
         bytes[..HEAD].copy_from_slice(&head.finish());
         let identity = Fingerprint::of_bytes("kal 2026 checked text", &bytes);
         bytes[IDENTITY].copy_from_slice(identity.as_bytes());
-        Some(bytes)
+        Some(WrittenText { bytes: Arc::new(bytes), functions: functions.into() })
     }
 }
 
