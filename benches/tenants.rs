@@ -3,8 +3,10 @@
 //! take a context each. `cargo bench --bench tenants`, or `-- requests` for those
 //! with that word.
 
+use kal::source::Source;
 use kal::{Config, Context, Engine, Mode};
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 /// Returns a program of `count` functions that might each call the one before.
@@ -128,6 +130,31 @@ fn tenants(count: usize, functions: usize, called: usize) {
     );
 }
 
+/// Many contexts that read the same large program, and call a function of it.
+fn over(count: usize, called: &str) {
+    let (engine, source) = (engine(Mode::Lazy), Source::new("groups", groups()));
+    let begin = || {
+        let mut context = context(&engine);
+        let flow = context.run_for_values(&source, &mut |_, outcome| {
+            outcome.expect("it is right");
+            ControlFlow::Continue(())
+        });
+        assert!(flow.is_continue());
+        context.call(called, &[1.0]).expect("it runs");
+        context
+    };
+    let first = begin();
+    let (start, memory) = (Instant::now(), resident());
+    let contexts: Vec<Context> = (0..count).map(|_| begin()).collect();
+    println!(
+        "{count} contexts of the same 10,000 functions, `{called}` called: {:.0} µs and {:.1} KB each, {} MB",
+        start.elapsed().as_secs_f64() * 1e6 / count as f64,
+        (resident() - memory) as f64 / 1024.0 / count as f64,
+        (resident() - memory) >> 20,
+    );
+    drop((first, contexts));
+}
+
 /// Returns the median of times in microseconds.
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
@@ -180,6 +207,12 @@ fn main() {
     if is_wanted("tenants") {
         tenants(50_000, 50, 10);
         tenants(1_000, 1_000, 1_000);
+    }
+    for count in [100, 1_000, 10_000] {
+        if is_wanted("over") {
+            over(count, "g77");
+            over(count.min(1_000), "all");
+        }
     }
     for idle in [0, 1_000, 10_000] {
         if is_wanted("beside") {

@@ -321,9 +321,9 @@ impl Context {
     }
 
     /// Runs a source like [`run`](Self::run), but may leave out the outcomes of
-    /// definitions without warnings. So what an earlier run has checked, and the
-    /// [cache](crate::Config::cache) has kept, can be taken over as a whole, at the start
-    /// of a program: it costs what is used of it.
+    /// definitions without warnings. So what another context of the engine has run, or an
+    /// earlier run has checked and the [cache](crate::Config::cache) has kept, can be taken
+    /// over as a whole, at the start of a program: it costs what is used of it.
     pub fn run_for_values(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
         let flow = self.items(source, IfUnchanged::Replace, Interest::Shown, each);
         self.submit();

@@ -224,6 +224,8 @@ pub(crate) struct Opening {
     pub(crate) world: World,
     /// The number of items that bind a name again.
     pub(crate) redefined: u64,
+    /// Whether a definition has warnings.
+    pub(crate) has_warnings: bool,
     /// The bindings of the first context, with the code that is made for it, as
     /// long as it has them.
     first: Option<WeakBindings>,
@@ -237,10 +239,11 @@ impl Opening {
         (from, until, end): (usize, usize, u32),
         (start, world): (World, World),
         redefined: u64,
+        has_warnings: bool,
         bindings: Option<SharedBindings>,
     ) -> Self {
         let first = bindings.map(|bindings| bindings.downgrade());
-        Self { from, until, end, start, world, redefined, first, kept: SteadyCell::new() }
+        Self { from, until, end, start, world, redefined, has_warnings, first, kept: SteadyCell::new() }
     }
 
     /// Returns the bindings of another context, if there are some.

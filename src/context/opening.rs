@@ -2,7 +2,7 @@
 //! mostly. It is kept as a whole, so that another context in which as little is
 //! declared takes no step for each definition.
 
-use super::Context;
+use super::{Context, Interest, Outcome};
 use crate::config::Mode;
 use crate::sema::CheckedItem;
 use crate::status::State;
@@ -14,6 +14,7 @@ use std::sync::Arc;
 pub(super) struct OpeningSearch {
     /// `None` once it is over.
     text: Option<Arc<CachedText>>,
+    interest: Interest,
     found: Option<OpeningItems>,
 }
 
@@ -27,18 +28,24 @@ struct OpeningItems {
     end: u32,
     /// The number of items before them that had bound a name again.
     redefined: u64,
+    has_warnings: bool,
 }
 
 impl OpeningSearch {
-    /// Begins a search in a text; there is none if it is `None`.
-    pub(super) fn new(text: Option<Arc<CachedText>>) -> Self {
-        Self { text, found: None }
+    /// Begins a search in a text, for a caller with that interest; there is none if it is
+    /// `None`.
+    pub(super) fn new(text: Option<Arc<CachedText>>, interest: Interest) -> Self {
+        Self { text, interest, found: None }
     }
 
     /// Returns the opening, if it is known, begins with item number `next`, and
     /// does the same in a context.
     pub(super) fn next(&self, context: &Context, next: usize) -> Option<Arc<Opening>> {
         let opening = self.text.as_ref()?.opening().filter(|opening| opening.from == next)?;
+        let leaves_out = opening.has_warnings && self.interest != Interest::Values;
+        if leaves_out {
+            return None;
+        }
         opening.start.declares_the_same(&context.world).then_some(opening)
     }
 
@@ -68,15 +75,18 @@ impl OpeningSearch {
                 until: number,
                 end: 0,
                 redefined: context.redefined,
+                has_warnings: false,
             });
         }
     }
 
     /// Notes that an item has been run.
-    pub(super) fn after(&mut self, item: &CachedItem) {
+    pub(super) fn after(&mut self, item: &CachedItem, outcome: &Outcome) {
         if let Some(found) = &mut self.found {
             found.until += 1;
             found.end = item.end;
+            found.has_warnings |=
+                matches!(outcome, Outcome::Defined { warnings, .. } if !warnings.is_empty());
         }
     }
 
@@ -88,7 +98,7 @@ impl OpeningSearch {
     /// Keeps the opening for other contexts.
     pub(super) fn finish(&mut self, context: &Context) {
         let (Some(text), Some(found)) = (self.text.take(), self.found.take()) else { return };
-        let OpeningItems { start, from, until, end, redefined } = found;
+        let OpeningItems { start, from, until, end, redefined, has_warnings } = found;
         let last = until.checked_sub(1).and_then(|last| text.item(last));
         // What is too large to be compiled is admitted when it is defined.
         let mut functions = context.world.functions();
@@ -96,7 +106,8 @@ impl OpeningSearch {
         if is_simple && last.is_some_and(|last| last.end == end) {
             let (world, redefined) = (context.world.clone(), context.redefined - redefined);
             let bindings = context.backend.share();
-            text.set_opening(Opening::new((from, until, end), (start, world), redefined, bindings));
+            let new = Opening::new((from, until, end), (start, world), redefined, has_warnings, bindings);
+            text.set_opening(new);
         }
     }
 }

@@ -114,9 +114,9 @@ impl Context {
         };
         // Where each definition is of interest, or a step of the history, none is
         // left out.
-        let is_plain = interest == Interest::Values && if_unchanged == IfUnchanged::Replace;
+        let is_plain = interest != Interest::Everything && if_unchanged == IfUnchanged::Replace;
         let may_open = is_plain && self.history.depth == 0;
-        let opening = OpeningSearch::new(cached.clone().filter(|_| may_open));
+        let opening = OpeningSearch::new(cached.clone().filter(|_| may_open), interest);
         let has_parsed = self.items_read > read_before;
         self.parsed_units += u64::from(has_parsed);
         let mut progress = Progress {
@@ -136,7 +136,7 @@ impl Context {
             let outcome = outcome.and_then(|item| {
                 progress.opening.before(context, &item, progress.items.saturating_sub(1));
                 let outcome = context.item(item.item.clone(), if_unchanged)?;
-                progress.opening.after(&item);
+                progress.opening.after(&item, &outcome);
                 if is_known {
                     context.keep_definition(&item);
                 }

@@ -5,8 +5,10 @@ use crate::choices::Random;
 use crate::modes::{MODES, engine, evaluate_texts, observe_texts};
 use crate::program::program;
 use crate::{binary, scale};
-use kal::{Config, Context, Engine, Limits, Mode, Stats, TierUp};
+use kal::source::Source;
+use kal::{Config, Context, Engine, Limits, Mode, Outcome, Stats, TierUp};
 use std::fmt::Write;
+use std::ops::ControlFlow;
 use std::sync::Barrier;
 
 fn engine_in(mode: Mode) -> Engine {
@@ -196,6 +198,41 @@ fn contexts_that_start_at_once_share_their_code() {
     after.eval(&text).expect("it is right");
     assert_eq!(after.call(&last, &[1.5]).expect("it ends"), expected);
     assert_eq!(after.stats().ir_generated, compiled);
+}
+
+/// Runs a text for its values; returns how many outcomes there were, and the warnings.
+fn shown(context: &mut Context, source: &Source) -> (usize, Vec<String>) {
+    let (mut outcomes, mut shown) = (0, Vec::new());
+    let flow = context.run_for_values(source, &mut |_, outcome| {
+        outcomes += 1;
+        if let Outcome::Defined { warnings, .. } = outcome.expect("it is right") {
+            shown.extend(warnings.iter().map(|warning| warning.message.clone()));
+        }
+        ControlFlow::Continue(())
+    });
+    assert!(flow.is_continue());
+    (outcomes, shown)
+}
+
+#[test]
+fn definitions_are_taken_over_at_once_unless_there_is_a_warning() {
+    let quiet = Source::new("quiet", "def one(x) x + 1\ndef two(x) one(x) + 1\ntwo(40)");
+    let loud = Source::new("loud", "def one(x) x + 1\ndef two(x) one(x) + 1\ndef one(x y) x + y\n40");
+    for mode in [Mode::Lazy, Mode::Eager, Mode::Interpret] {
+        let engine = engine_in(mode);
+        let run = |source: &Source| {
+            let mut context = context(&engine);
+            let outcomes = shown(&mut context, source);
+            (outcomes, context.stats().items_read)
+        };
+        let ((all, warnings), read) = run(&quiet);
+        assert_eq!((all, warnings.len(), read), (3, 0, 3), "{mode:?}");
+        let ((left, warnings), read) = run(&quiet);
+        assert_eq!((left, warnings.len(), read), (1, 0, 0), "only the value, in {mode:?}");
+        let ((all, warnings), _) = run(&loud);
+        assert_eq!((all, warnings.len()), (4, 1), "{mode:?}");
+        assert_eq!(run(&loud), ((all, warnings), 0), "the warning is for each context, in {mode:?}");
+    }
 }
 
 #[test]
