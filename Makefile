@@ -60,11 +60,12 @@ c: setup
 c-install: setup
 	bindings/c/install $(or $(DEST),/usr/local)
 
-c-test: c-test-setup c
+c-test: c-test-setup c build runtime
 	cd bindings/c && $(CARGO) fmt --all --check
 	cd bindings/c && $(CARGO) clippy --locked --release --target-dir $(TARGET)/c --workspace --all-targets -- --deny warnings
 	cd bindings/c && $(CARGO) test --locked --release --target-dir $(TARGET)/c --package kal-c
 	cd bindings/c && KAL_PREFIX=$(C_PREFIX) KAL_NODE=$(TARGET)/c/node GOCACHE=$(TARGET)/c/go \
+	  KAL_COMMAND=$(abspath $(KAL)) KAL_RUNTIME=$(TARGET)/runtime/libkal_runtime.a \
 	  $(CARGO) test --locked --target-dir $(TARGET)/c --package kal-c-tests
 
 c-bench: c
@@ -107,11 +108,12 @@ setup:
 	@command -v $(CARGO) >/dev/null || { echo "Install Rust first: https://rustup.rs"; exit 1; }
 
 # What only the checks need, and Rust's formatter and linter.
-TEST_PACKAGES := valgrind gdb m4
+TEST_PACKAGES := valgrind gdb m4 python3
 
 test-setup: setup
-	@if ! command -v valgrind >/dev/null || ! command -v gdb >/dev/null || ! command -v m4 >/dev/null; then \
-	  command -v apt-get >/dev/null || { echo "Install valgrind, gdb and m4."; exit 1; }; \
+	@if ! command -v valgrind >/dev/null || ! command -v gdb >/dev/null || ! command -v m4 >/dev/null \
+	    || ! command -v python3 >/dev/null; then \
+	  command -v apt-get >/dev/null || { echo "Install valgrind, gdb, m4 and python3."; exit 1; }; \
 	  $(INSTALL) $(TEST_PACKAGES); \
 	fi
 	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 \
@@ -152,9 +154,11 @@ peers:
 robustness:
 	KAL_PROGRAMS=20000 KAL_RECURSIONS=10000 KAL_REDEFINITIONS=100000 KAL_HUGE=100000 \
 	  KAL_HUGE_SECONDS=10 KAL_INTERRUPTS=200 KAL_INTERRUPT_MS=200 KAL_EXITS=1000 KAL_FORKS=200 \
-	  KAL_EDITS=3000 KAL_CHANGES=500 KAL_KILLS=1000 \
+	  KAL_EDITS=3000 KAL_CHANGES=500 KAL_KILLS=1000 KAL_IMAGES=100000 KAL_SESSIONS=100000 \
+	  KAL_EXECUTABLE_MUTATIONS=100000 \
 	  $(CARGO) test --release --locked --test all -- --nocapture --test-threads 1 \
-	  differential:: robustness:: signals:: forking:: exiting:: caching::
+	  differential:: robustness:: signals:: forking:: exiting:: caching:: \
+	  images:: resuming:: executables::
 
 soak:
 	KAL_SOAK=$(or $(TIME),1800) $(CARGO) test --release --locked --test all -- --nocapture soak::

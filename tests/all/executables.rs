@@ -2,7 +2,9 @@
 //! run where there is no Kal.
 
 use crate::binary::{Ran, directory, files, finish, in_parallel, kal};
+use crate::choices::{Choices, Random};
 use crate::transcripts::{fenced, fits};
+use crate::{images, scale};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -300,6 +302,136 @@ fn a_library_is_called_from_c_and_from_cpp() {
             "to_int_in",
         ]
     );
+}
+
+/// Calls the library from Python, without a header or a compiler.
+const PYTHON_PROGRAM: &str = r#"
+import ctypes, math, sys
+kal = ctypes.CDLL(sys.argv[1])
+number = ctypes.c_double
+for name, arity in (("mean", 2), ("oplus", 2), ("count", 0), ("deep", 1), ("to_int", 1)):
+    function = getattr(kal, name)
+    function.restype, function.argtypes = number, [number] * arity
+kal.numbers_last_error.restype = ctypes.c_char_p
+print(kal.mean(1, 4), kal.oplus(3, 4), kal.to_int(5), kal.count())
+print(math.isnan(kal.deep(1e9)), kal.numbers_last_error().decode())
+kal.numbers_context_new.restype = ctypes.c_void_p
+context, result = ctypes.c_void_p(kal.numbers_context_new()), number()
+print(kal.numbers_eval(context, b"def mean(a b) a * b", None), end=" ")
+print(kal.mean_in(context, number(6), number(7), ctypes.byref(result)), result.value, kal.mean(6, 7))
+kal.numbers_context_free(context)
+"#;
+
+#[test]
+fn a_library_is_called_from_python() {
+    let folder = Folder::new();
+    let source = folder.write("numbers.kal", LIBRARY);
+    let library = folder.name("libnumbers.so");
+    let exports = "mean,binary⊕=oplus,count,deep,int=to_int";
+    assert_eq!(build(&["--lib", &source, "--export", exports, "-o", &library]).code, Some(0));
+    let program = folder.write("use.py", PYTHON_PROGRAM);
+    let ran = finish(Command::new("python3").args([&program, &library]));
+    let place = format!("{source}:6:5: E0303: stack overflow");
+    let expected = format!("2.5 34.0 52.0 1.0\nTrue {place}\n0 0 42.0 6.5\n");
+    assert_eq!((ran.out(), ran.err(), ran.code), (&*expected, "", Some(0)));
+}
+
+#[test]
+fn a_damaged_executable_gives_no_other_answer() {
+    let folder = Folder::new();
+    let source = folder.write("p.kal", "def f(x) x + 1\ndef g(x) f(x) * 2\ng(1) + 0.5\n");
+    assert_eq!(build(&[&source, "-o", &folder.name("whole")]).code, Some(0));
+    let whole = std::fs::read(folder.path("whole")).expect("it was made");
+    // The runtime itself knows how an image begins.
+    let begins = |at: &usize| whole[*at..].starts_with(b"KALIMAGE\x03\0\0\0");
+    let image = (0..whole.len()).find(begins).expect("there is an image in it");
+    let length = whole[image + 44..image + 52].try_into().expect("it is a number");
+    let opened = images::open(whole[image..].to_vec()).expect("it is whole");
+    let packs: usize = opened.versions().map(|version| version.bytes).sum();
+    let end = image + 84 + u64::from_le_bytes(length) as usize + packs;
+    let (mut random, mut refused, times) = (Random::new(27), 0, scale("KAL_EXECUTABLE_MUTATIONS", 300));
+    for _ in 0..times {
+        let at = image + random.below(end - image);
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << random.below(8);
+        let program = folder.path("damaged");
+        write_program(&program, &damaged);
+        let ran = execute(&program, &[], b"");
+        let is_refused = ran.code == Some(1)
+            && ran.out().is_empty()
+            && ran.err().starts_with("error: this program: not an image that can be used: ");
+        assert!(
+            is_refused || (ran.out(), ran.err(), ran.code) == ("4.5\n", "", Some(0)),
+            "byte {at}: {ran:?}"
+        );
+        refused += u64::from(is_refused);
+    }
+    assert!(refused > 0 && refused < times, "{refused} of {times} refused");
+}
+
+/// Writes an executable in a process of its own: one that is forked meanwhile would keep
+/// it open for writing.
+fn write_program(path: &Path, bytes: &[u8]) {
+    let mut copy = Command::new("sh");
+    copy.args(["-c", "rm -f \"$0\"; cat > \"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
+    let mut copy = copy.spawn().expect("there is a shell");
+    std::io::Write::write_all(&mut copy.stdin.take().expect("it is piped"), bytes).expect("it is written");
+    assert!(copy.wait().expect("it ends").success());
+}
+
+#[test]
+fn what_was_built_runs_in_a_folder_with_the_libraries_of_c_alone() {
+    let folder = Folder::new();
+    let root = folder.path("root");
+    let source = folder.write("numbers.kal", LIBRARY);
+    let library = root.join("libnumbers.so");
+    std::fs::create_dir(&root).expect("it is new");
+    let exports = "mean,binary⊕=oplus,count,deep,int=to_int,forever";
+    let path = library.display().to_string();
+    assert_eq!(build(&["--lib", &source, "--export", exports, "-o", &path]).code, Some(0));
+    let header = std::fs::read(library.with_extension("h")).expect("it was written");
+    std::fs::write(folder.path("libnumbers.h"), header).expect("it is written");
+    folder.write("use.c", C_PROGRAM);
+    let compiled =
+        finish(Command::new("gcc").current_dir(folder.0.path()).arg("use.c").arg(&library).args([
+            "-Wl,-rpath,/",
+            "-lpthread",
+            "-o",
+            "root/use",
+        ]));
+    assert_eq!(compiled.code, Some(0), "{compiled:?}");
+    let program = folder.write(
+        "one.kal",
+        "import math\nmath.gcd(12, 18)\ndef deep(n) if n < 1 then 0 else 1 + deep(n - 1)\ndeep(1e9)\n",
+    );
+    assert_eq!(build(&[&program, "-o", &root.join("one").display().to_string()]).code, Some(0));
+    for file in ["use", "one", "libnumbers.so"] {
+        let needed = finish(Command::new("ldd").arg(root.join(file)));
+        for library in needed.out().split_whitespace().filter(|word| word.starts_with("/lib")) {
+            let copy = root.join(&library[1..]);
+            std::fs::create_dir_all(copy.parent().expect("it is in a folder")).expect("there is room");
+            std::fs::copy(library, copy).expect("it is there");
+        }
+    }
+    // Who is not root may change the root folder in a name space of its own.
+    let is_root = finish(Command::new("id").arg("-u")).out() == "0\n";
+    let enter: &[&str] = if is_root { &["chroot"] } else { &["unshare", "--map-root-user", "chroot"] };
+    let run = |program: &str| {
+        finish(
+            Command::new(enter[0])
+                .args(&enter[1..])
+                .arg(&root)
+                .arg(program)
+                .env_clear()
+                .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
+        )
+    };
+    let ran = run("/one");
+    assert_eq!((ran.out(), ran.code), ("6\n", Some(1)));
+    assert!(ran.err().starts_with("error[E0303]"), "{}", ran.err());
+    let ran = run("/use");
+    let expected = C_OUTPUT.replace("numbers.kal:6:5", &format!("{source}:6:5"));
+    assert_eq!((ran.out(), ran.err(), ran.code), (&*expected, "", Some(0)));
 }
 
 #[test]

@@ -53,8 +53,9 @@ fn context(config: Config) -> Context {
     Engine::with_config(config).and_then(|engine| engine.context()).expect("it starts")
 }
 
+/// Reads an image that tests have made.
 #[allow(unsafe_code)]
-fn open(bytes: Vec<u8>) -> Result<Image, kal::ImageError> {
+pub fn open(bytes: Vec<u8>) -> Result<Image, kal::ImageError> {
     // SAFETY: these tests have made it; what is damaged is found to be before its code is.
     unsafe { Image::from_bytes("test.so", bytes) }
 }

@@ -124,10 +124,18 @@ unsafe fn with<T>(
     if is_busy.swap(true, Ordering::Acquire) {
         return Err("the context is in use".to_owned());
     }
+    let _use = ContextUse(is_busy);
     // SAFETY: nothing else uses it, as was found out above.
-    let result = work(unsafe { &mut (*context).context }).map_err(|error| described(&error));
-    is_busy.store(false, Ordering::Release);
-    result
+    work(unsafe { &mut (*context).context }).map_err(|error| described(&error))
+}
+
+/// The use of a context by a thread, which ends when this is dropped, in a panic as well.
+struct ContextUse<'a>(&'a AtomicBool);
+
+impl Drop for ContextUse<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
 }
 
 /// Creates a context of a library; null if that fails.

@@ -6,6 +6,7 @@
 //! | `symbols` | what the libraries show, need and weigh |
 //! | `programs` | programs in C and C++, by two compilers, with both libraries, and valgrind |
 //! | `examples` | the examples in C, C++, Go and Node, and what `docs/c.md` shows of them |
+//! | `library` | a library that `kal build --lib` makes, from Go |
 //! | `installed` | the folder of an installation |
 
 mod installed;
@@ -13,3 +14,4 @@ mod header;
 mod symbols;
 mod programs;
 mod examples;
+mod library;

@@ -1,0 +1,3 @@
+module library
+
+go 1.19
