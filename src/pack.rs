@@ -431,7 +431,7 @@ fn authenticate(key: &SecretKey, head: &[u8], table: &[u8]) -> blake3::Hash {
 
 #[cfg(test)]
 mod tests {
-    use super::links::{LinkedSymbol, PackedLink};
+    use super::links::LinkedSymbol;
     use super::testing::{KEY, body, damaged_packs, identity, origin, pack, sign};
     use super::*;
     use crate::tier::Tier;
@@ -462,17 +462,19 @@ mod tests {
         let others = ["größe$variable", "fmod"].map(|symbol| Some(LinkedSymbol::Other(symbol)));
         assert_eq!(symbols, [others[0], others[1], None]);
         for changed in [3, 33] {
-            let items: Vec<_> = links.bodies(|item| item == changed).map(|(link, ..)| link.item).collect();
+            let items: Vec<_> = links.links(|item| item == changed).map(|link| link.item).collect();
             let others: Vec<_> = (0..10).filter(|item| *item != 3).flat_map(|item| [item; 2]).collect();
             assert_eq!(items, others);
         }
-        let linked: Vec<_> = links.bodies(|_| false).collect();
+        let linked: Vec<_> = links.links(|_| false).collect();
         assert_eq!(linked.len(), 20);
-        for (place, (link, found, code)) in linked.into_iter().enumerate() {
+        for (place, link) in linked.into_iter().enumerate() {
             // Of a definition that has both, the better code comes first.
             let (tier, number) =
                 if place % 2 == 0 { (Tier::Full, place + 1) } else { (Tier::Quick, place - 1) };
-            assert_eq!(link, PackedLink { item: place as u32 / 2, target: place as u32 / 2, tier });
+            let item = place as u32 / 2;
+            assert_eq!((link.item, link.target, link.tier), (item, item, tier));
+            let (found, code) = links.body(link.body).expect("it is there");
             assert_eq!((found, code.code), (identity(number as u32), &body(number as u8).bytes[..]));
         }
     }

@@ -449,6 +449,7 @@ impl Cache {
             if kept.made.is_empty() && text.bytes.is_empty() {
                 continue;
             }
+            let used = kept.used();
             let mut bodies = kept.made;
             let merges = source.packs.len() >= MOST_PACKS;
             let earlier = source.form_of(&text.bytes);
@@ -457,8 +458,8 @@ impl Cache {
             let is_whole = source.packs.is_empty() || merges;
             let is_missing = |identity: &Fingerprint| earlier.is_none_or(|text| !text.has(identity));
             if is_whole {
-                let used = kept.used.iter().filter(|identity| is_missing(identity));
-                bodies.extend(used.filter_map(|identity| self.used(identity)));
+                let missing = used.iter().filter(|identity| is_missing(identity));
+                bodies.extend(missing.filter_map(|identity| self.used(identity)));
             }
             if merges {
                 if text.bytes.is_empty() {

@@ -61,8 +61,9 @@ impl Cache {
     /// Returns the code that was made of the functions of a source, and what was found of them.
     fn kept_code(&self, source: &str) -> Vec<MadeCode> {
         let kept = self.store.copy(source).unwrap_or_default();
+        let used = kept.used();
         let mut bodies = kept.made;
-        bodies.extend(kept.used.iter().filter_map(|identity| self.used(identity)));
+        bodies.extend(used.iter().filter_map(|identity| self.used(identity)));
         bodies.sort_by_key(|(identity, ..)| *identity);
         bodies.dedup_by_key(|(identity, ..)| *identity);
         bodies

@@ -42,8 +42,9 @@ impl Cache {
         for source in sources.iter().filter(|source| source.source.folder() == Some(library)) {
             let Some(module) = &source.module else { continue };
             let kept = self.store.take(source.source.name()).unwrap_or_default();
+            let used = kept.used();
             let mut bodies = kept.made;
-            bodies.extend(kept.used.iter().filter_map(|identity| self.used(identity)));
+            bodies.extend(used.iter().filter_map(|identity| self.used(identity)));
             if !with_code {
                 bodies.clear();
             }

@@ -26,17 +26,21 @@ use crate::world::Layer;
 use std::sync::Arc;
 
 /// What is to be placed for a definition.
-struct LinkedCode<'p> {
+struct LinkedCode {
     position: u32,
-    /// The number of the target of its calls in its pack.
-    target: u32,
-    tier: Tier,
-    identity: Fingerprint,
     /// The number of its pack.
-    pack: usize,
-    body: PackedBody<'p>,
+    pack: u32,
+    /// What the pack says of it.
+    link: PackedLink,
     /// Where it is placed.
     offset: usize,
+}
+
+impl LinkedCode {
+    /// Returns its identity and its code.
+    fn body<'p>(&self, packs: &[PackedLinks<'p>]) -> Option<(Fingerprint, PackedBody<'p>)> {
+        packs[self.pack as usize].body(self.link.body)
+    }
 }
 
 impl CodeBlock {
@@ -83,32 +87,35 @@ impl CodeBlock {
         jit.slab.set_limit(jit.budget.left_for_code());
         let code = jit.slab.place(size, ALIGNMENT, |address, memory| {
             linked.iter().all(|code| {
-                let memory = &mut memory[code.offset..code.offset + code.body.code.len()];
-                referred.write(code, address.get() + code.offset as u64, memory)
+                let Some((_, body)) = code.body(&packs) else { return false };
+                let memory = &mut memory[code.offset..code.offset + body.code.len()];
+                referred.write(code.pack, body, address.get() + code.offset as u64, memory)
             })
         });
         let code = code.ok()??;
         let start = code.address().get() as usize;
         let bodies = linked.iter().map(|code| (code.offset as u32, code.position)).collect();
         let owners = BlockOwners { layer: layer.clone(), bodies };
-        let entry = |code: LinkedCode<'_>| {
-            let (target, slot) = referred.calls(&code)?;
-            Some(BlockEntry {
+        let (mut entries, mut identities) =
+            (Vec::with_capacity(linked.len()), Vec::with_capacity(linked.len()));
+        for code in &linked {
+            let ((identity, body), (target, slot)) = code.body(&packs).zip(referred.calls(code))?;
+            identities.push(identity);
+            entries.push(BlockEntry {
                 position: code.position,
                 offset: code.offset as u32,
-                size: code.body.size,
-                tier: code.tier,
-                identity: code.identity,
+                size: body.size,
+                tier: code.link.tier,
                 target,
                 slot,
-            })
-        };
-        let entries: Vec<_> = linked.into_iter().map(entry).collect::<Option<_>>()?;
+            });
+        }
+        let identities: Arc<[_]> = identities.into();
         let Referred { names, held, .. } = referred;
-        jit.store.found(first.source.name(), entries.iter().map(|entry| entry.identity));
+        jit.store.found(first.source.name(), identities.clone());
         let object = Object::placed(code, held, charge);
         let block = LinkedBlock::new(&jit.code, &object, start, owners, names);
-        Some(Self::new(jit, block, entries))
+        Some(Self::new(jit, block, entries, identities))
     }
 
     /// Returns the calls that lead to each of its bodies, with their slot and the address
@@ -132,7 +139,7 @@ impl CodeBlock {
         let defined = |name: Name| layer.definition(name).map(|bound| bound.function.clone());
         let plan = jit.plan_alone(entry.tier, function, &defined);
         let address = self.start() + entry.offset as usize;
-        if plan.identity(function, Entry::Call, &jit.names) != entry.identity {
+        if plan.identity(function, Entry::Call, &jit.names) != self.identities[at] {
             jit.slots.retract(entry.slot, address);
             return None;
         }
@@ -158,26 +165,26 @@ impl CodeBlock {
 /// Returns the code of each definition of a layer that has links in packs, the better if
 /// there are several, and how much memory they take. The first packs are those of the
 /// text, and others of an earlier one.
-fn linked<'p>(packs: &[PackedLinks<'p>], own: usize, layer: &Layer) -> (Vec<LinkedCode<'p>>, usize) {
+fn linked(packs: &[PackedLinks<'_>], own: usize, layer: &Layer) -> (Vec<LinkedCode>, usize) {
     let start = layer.text().opening().start;
     let mut linked: Vec<_> = Vec::with_capacity(packs.iter().map(|links| links.len()).sum());
     for (pack, links) in packs.iter().enumerate() {
         let is_changed = |item| pack >= own && layer.text().is_changed(item as usize);
-        linked.extend(links.bodies(is_changed).filter_map(
-            |(PackedLink { item, target, tier }, identity, body)| {
-                let position = (item as usize)
-                    .checked_sub(start)
-                    .filter(|position| *position < layer.text().opening().len())?;
-                Some(LinkedCode { position: position as u32, target, tier, identity, pack, body, offset: 0 })
-            },
-        ));
+        linked.extend(links.links(is_changed).filter_map(|link| {
+            links.body(link.body)?;
+            let position = (link.item as usize)
+                .checked_sub(start)
+                .filter(|position| *position < layer.text().opening().len())?;
+            Some(LinkedCode { position: position as u32, pack: pack as u32, link, offset: 0 })
+        }));
     }
-    linked.sort_by_key(|code| (code.position, code.tier == Tier::Quick));
+    linked.sort_unstable_by_key(|code| (code.position, code.link.tier == Tier::Quick, code.pack));
     linked.dedup_by_key(|code| code.position);
     let mut size = 0;
     for code in &mut linked {
         code.offset = size;
-        size = (size + code.body.code.len()).next_multiple_of(ALIGNMENT);
+        let bytes = code.body(packs).map_or(0, |(_, body)| body.code.len());
+        size = (size + bytes).next_multiple_of(ALIGNMENT);
     }
     (linked, size)
 }
@@ -231,16 +238,16 @@ impl Referred {
     }
 
     /// Returns the calls that lead to code, and their slot.
-    fn calls(&self, code: &LinkedCode<'_>) -> Option<(CallTarget, Slot)> {
-        let target = self.starts[code.pack] + code.target as usize;
+    fn calls(&self, code: &LinkedCode) -> Option<(CallTarget, Slot)> {
+        let target = self.starts[code.pack as usize] + code.link.target as usize;
         self.targets.get(target).copied().zip(self.slots.get(target).copied())
     }
 
-    /// Copies code to memory that will run at an address, and fills its fields. Returns
-    /// whether it can run there.
-    fn write(&self, code: &LinkedCode<'_>, address: u64, memory: &mut [u8]) -> bool {
-        memory.copy_from_slice(code.body.code);
-        let values = &self.values[code.pack];
+    /// Copies code of a pack to memory that will run at an address, and fills its fields.
+    /// Returns whether it can run there.
+    fn write(&self, pack: u32, body: PackedBody<'_>, address: u64, memory: &mut [u8]) -> bool {
+        memory.copy_from_slice(body.code);
+        let values = &self.values[pack as usize];
         let mut is_whole = true;
         let field = |field: Option<Field<u32>>| {
             let value = field.and_then(|Field { at, kind, addend, symbol }| {
@@ -250,6 +257,6 @@ impl Referred {
             is_whole &= value.is_some();
             value
         };
-        PortableCode::fill(code.body.numbered_fields().map_while(field), address, memory) && is_whole
+        PortableCode::fill(body.numbered_fields().map_while(field), address, memory) && is_whole
     }
 }

@@ -65,6 +65,8 @@ pub(super) struct CodeBlock {
     linked: Option<LinkedBlock>,
     /// In the order of the layer.
     pub(super) entries: Vec<BlockEntry>,
+    /// The identities of the code of each.
+    pub(super) identities: Arc<[Fingerprint]>,
     users: Users,
 }
 
@@ -75,7 +77,6 @@ pub(super) struct BlockEntry {
     pub(super) offset: u32,
     pub(super) size: u32,
     pub(super) tier: Tier,
-    pub(super) identity: Fingerprint,
     pub(super) target: CallTarget,
     pub(super) slot: Slot,
 }
@@ -144,8 +145,14 @@ impl SharedBody {
 }
 
 impl CodeBlock {
-    pub(super) fn new(jit: &Arc<Jit>, linked: LinkedBlock, entries: Vec<BlockEntry>) -> Arc<Self> {
-        Arc::new(Self { jit: Arc::downgrade(jit), linked: Some(linked), entries, users: Users::default() })
+    pub(super) fn new(
+        jit: &Arc<Jit>,
+        linked: LinkedBlock,
+        entries: Vec<BlockEntry>,
+        identities: Arc<[Fingerprint]>,
+    ) -> Arc<Self> {
+        let (jit, linked) = (Arc::downgrade(jit), Some(linked));
+        Arc::new(Self { jit, linked, entries, identities, users: Users::default() })
     }
 
     /// Returns the address of its first body.

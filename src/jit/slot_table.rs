@@ -25,7 +25,7 @@ pub(super) struct CallTarget {
 
 /// The slots of an engine by target, trampoline and number.
 pub(super) struct SlotTable {
-    by_name: FxHashMap<Name, Vec<(u32, Slot)>>,
+    by_name: FxHashMap<Name, NameSlots>,
     by_trampoline: FxHashMap<usize, Slot>,
     entries: Vec<SlotEntry>,
     free: Vec<Slot>,
@@ -33,6 +33,28 @@ pub(super) struct SlotTable {
     idle: usize,
     /// Idle slots are collected when this many slots have targets.
     collect_at: usize,
+}
+
+/// The slots of a name, by number of arguments: mostly one.
+struct NameSlots {
+    first: (u32, Slot),
+    others: Box<[(u32, Slot)]>,
+}
+
+impl NameSlots {
+    fn iter(&self) -> impl Iterator<Item = (u32, Slot)> {
+        std::iter::once(self.first).chain(self.others.iter().copied())
+    }
+
+    /// Returns them without a slot; `None` if it was the only one.
+    fn without(&self, slot: Slot) -> Option<Self> {
+        let mut left = self.iter().filter(|(_, known)| *known != slot);
+        Some(Self { first: left.next()?, others: left.collect() })
+    }
+
+    fn add(&mut self, arity: u32, slot: Slot) {
+        self.others = self.others.iter().copied().chain([(arity, slot)]).collect();
+    }
 }
 
 /// One slot. Its trampoline never changes.
@@ -65,12 +87,12 @@ impl SlotTable {
     /// Returns the slot of a target, held or idle.
     pub(super) fn find(&self, target: CallTarget) -> Option<Slot> {
         let slots = self.by_name.get(&target.name)?;
-        slots.iter().find(|(arity, _)| *arity == target.arity).map(|(_, slot)| *slot)
+        slots.iter().find(|(arity, _)| *arity == target.arity).map(|(_, slot)| slot)
     }
 
     /// Returns the slots of a name, held or idle.
     pub(super) fn of_name(&self, name: Name) -> impl Iterator<Item = Slot> {
-        self.by_name.get(&name).into_iter().flatten().map(|(_, slot)| *slot)
+        self.by_name.get(&name).into_iter().flat_map(NameSlots::iter).map(|(_, slot)| slot)
     }
 
     /// Returns the slot of a trampoline, with its target.
@@ -130,7 +152,10 @@ impl SlotTable {
         };
         self.entries[slot.0 as usize].target = Some(target);
         self.idle += 1;
-        self.by_name.entry(target.name).or_default().push((target.arity, slot));
+        self.by_name
+            .entry(target.name)
+            .and_modify(|slots| slots.add(target.arity, slot))
+            .or_insert_with(|| NameSlots { first: (target.arity, slot), others: Box::default() });
         Ok(slot)
     }
 
@@ -163,11 +188,10 @@ impl SlotTable {
             let slot = Slot(number as u32);
             let Some(target) = entry.target.take_if(|_| entry.holders == 0) else { continue };
             idle.push(slot);
-            if let Some(slots) = self.by_name.get_mut(&target.name) {
-                slots.retain(|(_, known)| *known != slot);
-                if slots.is_empty() {
-                    self.by_name.remove(&target.name);
-                }
+            let left = self.by_name.get(&target.name).and_then(|slots| slots.without(slot));
+            match left {
+                Some(left) => _ = self.by_name.insert(target.name, left),
+                None => _ = self.by_name.remove(&target.name),
             }
         }
         self.idle = 0;

@@ -68,6 +68,8 @@ pub struct PackedLink {
     /// The number of the target of its calls.
     pub target: u32,
     pub tier: Tier,
+    /// The number of the body.
+    pub body: u32,
 }
 
 /// What a symbol of linked code stands for.
@@ -212,14 +214,17 @@ impl<'p> PackedLinks<'p> {
         self.links.len() / LINK
     }
 
-    /// Returns the links, with the identity and the code of each body. Those of bodies
-    /// that are not there are left out, and those for which a definition was consulted that
-    /// `is_changed` selects.
-    pub fn bodies(
-        self,
-        is_changed: impl Fn(u32) -> bool,
-    ) -> impl Iterator<Item = (PackedLink, Fingerprint, PackedBody<'p>)> {
+    /// Returns the identity and the code of a body by its number.
+    pub fn body(self, number: u32) -> Option<(Fingerprint, PackedBody<'p>)> {
         let index = self.pack.section(SectionKind::Index);
+        let entry = index.chunks_exact(ENTRY).nth(number as usize)?;
+        let identity = Fingerprint::from_bytes(entry[..32].try_into().ok()?);
+        Some((identity, self.pack.body(&entry[32..])?))
+    }
+
+    /// Returns the links. Those for which a definition was consulted that `is_changed`
+    /// selects are left out.
+    pub fn links(self, is_changed: impl Fn(u32) -> bool) -> impl Iterator<Item = PackedLink> {
         let mut consulted = self.consulted.chunks_exact(CONSULTED);
         let mut passed = 0;
         self.links.chunks_exact(LINK).filter_map(move |bytes| {
@@ -237,9 +242,7 @@ impl<'p> PackedLinks<'p> {
                 1 => Tier::Full,
                 _ => return None,
             };
-            let entry = index.chunks_exact(ENTRY).nth(body as usize)?;
-            let identity = Fingerprint::from_bytes(entry[..32].try_into().ok()?);
-            Some((PackedLink { item, target, tier }, identity, self.pack.body(&entry[32..])?))
+            Some(PackedLink { item, target, tier, body })
         })
     }
 }

@@ -36,8 +36,16 @@ pub type MadeCode = (Fingerprint, PortableCode, CodeOrigin);
 #[derive(Clone, Default)]
 pub struct KeptCode {
     pub made: Vec<MadeCode>,
-    /// What of earlier runs was used.
-    pub used: FxHashSet<Fingerprint>,
+    /// What of earlier runs was used, one by one and in blocks.
+    found: FxHashSet<Fingerprint>,
+    blocks: Vec<Arc<[Fingerprint]>>,
+}
+
+impl KeptCode {
+    /// Returns what of earlier runs was used, each once.
+    pub fn used(&self) -> FxHashSet<Fingerprint> {
+        self.blocks.iter().flat_map(|block| block.iter()).chain(&self.found).copied().collect()
+    }
 }
 
 /// How often code was looked for.
@@ -102,7 +110,7 @@ impl CodeStore {
     ) -> Option<T> {
         let placed = steadily(|| self.packs.read().iter().find_map(|pack| place(pack.find(identity)?)))?;
         self.hits.fetch_add(1, Ordering::Relaxed);
-        self.kept(|kept| kept.get_mut(source).map(|kept| kept.used.insert(*identity)));
+        self.kept(|kept| kept.get_mut(source).map(|kept| kept.found.insert(*identity)));
         Some(placed)
     }
 
@@ -112,9 +120,9 @@ impl CodeStore {
     }
 
     /// Counts bodies of functions of that source which have been found by links.
-    pub fn found(&self, source: &str, bodies: impl ExactSizeIterator<Item = Fingerprint>) {
-        self.hits.fetch_add(bodies.len() as u64, Ordering::Relaxed);
-        self.kept(|kept| kept.get_mut(source).map(|kept| kept.used.extend(bodies)));
+    pub fn found(&self, source: &str, block: Arc<[Fingerprint]>) {
+        self.hits.fetch_add(block.len() as u64, Ordering::Relaxed);
+        self.kept(|kept| kept.get_mut(source).map(|kept| kept.blocks.push(block)));
     }
 
     /// Keeps code that was compiled of a function of that source, if there is room.
@@ -171,7 +179,7 @@ impl CodeStore {
     pub fn called(&self) -> FxHashSet<String> {
         let (made, used): (Vec<String>, Vec<Fingerprint>) = self.kept(|kept| {
             let made = kept.values().flat_map(|kept| &kept.made).map(|(.., origin)| origin.name.to_string());
-            (made.collect(), kept.values().flat_map(|kept| &kept.used).copied().collect())
+            (made.collect(), kept.values().flat_map(KeptCode::used).collect())
         });
         let found = used.iter().filter_map(|identity| Some(self.portable(identity)?.1.name.to_string()));
         made.into_iter().chain(found).filter(|name| !name.is_empty()).collect()

@@ -96,7 +96,8 @@ pub fn damaged_packs(changes: &[u8]) {
     let linked = links.iter().flat_map(|links| {
         links.targets().for_each(drop);
         (0..links.symbol_count() as u32 + 1).for_each(|number| _ = links.symbol(number));
-        links.bodies(|item| item == 31).map(|(.., body)| body)
+        let bodies = links.links(|item| item == 31).filter_map(|link| links.body(link.body));
+        bodies.map(|(_, body)| body)
     });
     for body in pack.bodies().map(|(_, body)| body).chain(linked) {
         let Some(fields) = body.fields(|_| Some(1)) else { continue };
