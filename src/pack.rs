@@ -32,7 +32,7 @@ mod testing;
 mod text;
 mod writing;
 
-use crate::bytes::{Damage, Parts, Reader, SharedParts, StoredBytes};
+use crate::bytes::{Damage, Parts, Reader, SharedBytes, SharedParts, StoredBytes};
 use crate::fingerprint::Fingerprint;
 use crate::process;
 use origin::CodeOrigin;
@@ -156,14 +156,15 @@ impl Pack {
         let is_apart = text::is_large(bytes);
         let in_memory = if is_apart { start } else { size };
         let in_memory = usize::try_from(in_memory).ok().filter(|_| in_memory <= size).ok_or(missing)?;
-        let mut contents = process::room(in_memory);
-        contents.resize(in_memory, 0);
-        read(&mut contents, 0).ok_or(missing)?;
+        let (mut whole, range) = process::zeros(in_memory);
+        let contents = &mut whole[range.clone()];
+        read(contents, 0).ok_or(missing)?;
         if contents.get(..TABLES) != Some(&first[..]) {
             return Err(Damage { what: "it changed while it was read", at: 0 });
         }
         let text = if is_apart { Some(FileText::check(read, start, bytes, hash)?) } else { None };
-        let mut pack = head.pack(contents.into(), text)?;
+        let contents = StoredBytes::part(&(Arc::new(whole) as SharedBytes), range).ok_or(missing)?;
+        let mut pack = head.pack(contents, text)?;
         if signed.is_err() {
             pack.is_trusted = false;
             for kind in SECTIONS.into_iter().filter(|kind| *kind != SectionKind::Text) {

@@ -20,7 +20,7 @@ mod thread;
 mod worker;
 
 pub use cell::SteadyCell;
-pub use memory::room;
+pub use memory::{room, zeros};
 pub use thread::spawn;
 pub use worker::{ThreadNumber, at_fork, most_addresses};
 

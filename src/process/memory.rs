@@ -1,9 +1,9 @@
 //! Memory for large files.
 #![allow(unsafe_code)]
 
-use std::mem::MaybeUninit;
+use std::ops::Range;
 
-/// The size of large pages, at most, in bytes.
+/// The size of large pages in bytes, or a multiple of it.
 const LARGE: usize = 2 << 20;
 
 /// Creates an empty vector with room for a number of bytes, for a file that is read. The
@@ -17,14 +17,28 @@ pub fn room(bytes: usize) -> Vec<u8> {
     room
 }
 
-fn prefer_large_pages(buffer: &mut [MaybeUninit<u8>]) {
-    if buffer.len() < LARGE {
+/// Creates zeros in place of which a file is read, within a vector that begins before them:
+/// they begin where a large page can.
+pub fn zeros(bytes: usize) -> (Vec<u8>, Range<usize>) {
+    if bytes < LARGE {
+        return (vec![0; bytes], 0..bytes);
+    }
+    // The system provides zeros where they are used.
+    let mut all = vec![0; bytes.next_multiple_of(LARGE) + LARGE];
+    let start = all.as_ptr().align_offset(LARGE);
+    prefer_large_pages(&mut all[start..start + bytes.next_multiple_of(LARGE)]);
+    (all, start..start + bytes)
+}
+
+fn prefer_large_pages<T>(buffer: &mut [T]) {
+    let bytes = size_of_val(buffer);
+    if bytes < LARGE {
         return;
     }
     let page = page_size();
-    let start = buffer.as_mut_ptr();
+    let start = buffer.as_mut_ptr().cast::<u8>();
     let before = start.align_offset(page);
-    let length = buffer.len().saturating_sub(before) / page * page;
+    let length = bytes.saturating_sub(before) / page * page;
     // SAFETY: the pages are within the buffer, which is borrowed, and keep what is in
     // them. Where there are no large pages, they come as others do.
     unsafe { libc::madvise(start.wrapping_add(before).cast(), length, libc::MADV_HUGEPAGE) };
@@ -38,6 +52,15 @@ fn page_size() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zeros_begin_where_a_large_page_can() {
+        for bytes in [0, 1, LARGE, 3 * LARGE + 1] {
+            let (all, range) = zeros(bytes);
+            assert_eq!(all[range.clone()].iter().filter(|byte| **byte == 0).count(), bytes);
+            assert!(bytes < LARGE || all[range].as_ptr().align_offset(LARGE) == 0);
+        }
+    }
 
     #[test]
     fn room_is_empty_and_large_enough() {
