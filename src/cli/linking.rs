@@ -15,7 +15,7 @@ use std::process::Command;
 const RUNTIME: &str = "libkal_runtime.a";
 
 /// What the runtime needs of the system.
-const SYSTEM_LIBRARIES: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
+const SYSTEM_LIBRARIES: [&str; 4] = ["-lpthread", "-lm", "-ldl", "-lc"];
 
 /// How something is linked.
 #[derive(clap::Args, Debug, Clone)]
@@ -47,7 +47,7 @@ pub(super) enum LinkingError {
     )]
     NoRuntime,
     /// The runtime is that of another build.
-    #[error("{} is of another build of Kal than this command", .0.display())]
+    #[error("{} is of another build of Kal than this command; `make runtime` builds that of this one", .0.display())]
     OtherRuntime(PathBuf),
 }
 
@@ -94,7 +94,8 @@ pub(super) fn link(
     let made = file("output");
     let mut options: Vec<OsString> = match linked {
         Linked::Image => ["-shared", "-nostdlib"].map(OsString::from).to_vec(),
-        Linked::Executable => vec!["-pie".into()],
+        // A tenth of the start less than with relocations and another library.
+        Linked::Executable => ["-no-pie", "-static-libgcc"].map(OsString::from).to_vec(),
         Linked::Library { exports, .. } => {
             let script = write("exports.map", version_script(exports).as_bytes())?;
             let mut option = OsString::from("-Wl,--version-script=");
@@ -109,7 +110,9 @@ pub(super) fn link(
     if linked != Linked::Image {
         options.push(runtime()?.into());
         options.extend(["-Wl,--gc-sections", "-Wl,-s", "-Wl,--as-needed"].map(OsString::from));
-        options.extend(SYSTEM_LIBRARIES.map(OsString::from));
+        let unwinding: &[&str] =
+            if linked == Linked::Executable { &["-lgcc_eh", "-lgcc"] } else { &["-lgcc_s"] };
+        options.extend(unwinding.iter().chain(&SYSTEM_LIBRARIES).map(OsString::from));
     }
     options.extend(["-o".into(), made.clone().into()]);
     // The assembler looks for what it includes there.

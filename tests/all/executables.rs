@@ -129,6 +129,20 @@ fn an_executable_reads_its_arguments_and_its_input() {
 }
 
 #[test]
+fn an_executable_begins_with_what_a_prelude_has_left() {
+    let folder = Folder::new();
+    let prelude = folder.write(
+        "prelude.kal",
+        "var sum = 0, calls = 0\nfor i = 1, i < 11 in sum += i * i\ndef f(x) calls += 1 : x + sum\nf(0)\n",
+    );
+    let program = folder.write("main.kal", "f(1)\nsum += 1\nf(1)\ncalls\ndef f(x) x\nf(1)\n");
+    let built = build(&["--preinit", &prelude, &program, "-o", &folder.name("main")]);
+    assert_eq!((built.err(), built.code), ("", Some(0)));
+    let ran = execute(&folder.path("main"), &[], b"");
+    assert_eq!((ran.out(), ran.err(), ran.code), ("507\n507\n508\n3\n1\n", "", Some(0)));
+}
+
+#[test]
 fn an_executable_ends_as_the_command_does() {
     let folder = Folder::new();
     let source = folder.write("ends.kal", "def f(n) f(n + 1) + 1\n1\nf(0)\n2\n");
@@ -157,7 +171,9 @@ fn without_a_runtime_the_command_says_how_to_get_one() {
         ("error: /nonexistent/libkal_runtime.a: No such file or directory (os error 2)\n", Some(1))
     );
     let other = folder.write("other.a", "kal runtime build of something else");
-    let expected = format!("error: {other} is of another build of Kal than this command\n");
+    let expected = format!(
+        "error: {other} is of another build of Kal than this command; `make runtime` builds that of this one\n"
+    );
     assert_eq!(run(&other).err(), expected);
     let linker = finish(kal().env("KAL_RUNTIME", runtime()).env("CC", "/nonexistent/cc").args([
         "build",
