@@ -127,7 +127,16 @@ impl Pack {
         let bytes = bytes.into();
         let head = PackHead::read(bytes.get(), target)?;
         head.authenticate(key)?;
-        head.pack(bytes, None)
+        head.pack(bytes, None, PackHead::is_whole)
+    }
+
+    /// Returns the pack that [`write`] has just made for this target.
+    ///
+    /// # Errors
+    /// When these are not such bytes.
+    pub fn of_written(bytes: Vec<u8>, target: Fingerprint) -> Result<Self, Damage> {
+        let bytes = StoredBytes::from(bytes);
+        PackHead::read(bytes.get(), target)?.pack(bytes, None, |_, _| true)
     }
 
     /// Reads a pack in a file of that size that this build has made for this target: with
@@ -164,7 +173,7 @@ impl Pack {
         }
         let text = if is_apart { Some(FileText::check(read, start, bytes, hash)?) } else { None };
         let contents = StoredBytes::part(&(Arc::new(whole) as SharedBytes), range).ok_or(missing)?;
-        let mut pack = head.pack(contents, text)?;
+        let mut pack = head.pack(contents, text, PackHead::is_whole)?;
         if signed.is_err() {
             pack.is_trusted = false;
             for kind in SECTIONS.into_iter().filter(|kind| *kind != SectionKind::Text) {
@@ -349,8 +358,23 @@ impl PackHead {
         if is_ours { Ok(()) } else { Err(Damage { what: "made with another key, or damaged", at: HEAD }) }
     }
 
-    /// Returns the pack, whose text may be apart.
-    fn pack(self, stored: StoredBytes, text: Option<FileText>) -> Result<Pack, Damage> {
+    /// Returns whether the hash of a section is that of its contents.
+    fn is_whole(section: (SectionKind, blake3::Hash), contents: &[u8]) -> bool {
+        match section {
+            // It is checked when it is read.
+            (SectionKind::Origins, _) => true,
+            (SectionKind::Text, hash) => text::hash(contents) == hash,
+            (_, hash) => blake3::hash(contents) == hash,
+        }
+    }
+
+    /// Returns the pack, whose text may be apart, if all its sections are whole.
+    fn pack(
+        self,
+        stored: StoredBytes,
+        text: Option<FileText>,
+        is_whole: impl Fn((SectionKind, blake3::Hash), &[u8]) -> bool,
+    ) -> Result<Pack, Damage> {
         let bytes = stored.get();
         let damage = |what| Damage { what, at: TABLES };
         let mut sections = [const { 0..0 }; SECTIONS.len()];
@@ -362,12 +386,7 @@ impl PackHead {
             let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
             let contents = range.and_then(|range| Some((range.clone(), bytes.get(range)?)));
             let (range, contents) = contents.ok_or(damage("a section beyond the end"))?;
-            let is_whole = match kind {
-                SectionKind::Origins => true,
-                SectionKind::Text => text::hash(contents) == entry.hash,
-                _ => blake3::hash(contents) == entry.hash,
-            };
-            if !is_whole {
+            if !is_whole((*kind, entry.hash), contents) {
                 return Err(damage("a damaged section"));
             }
             *section = range;

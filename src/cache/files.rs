@@ -549,7 +549,7 @@ impl Cache {
         if source.packs.len() >= MOST_PACKS {
             source.packs.drain(..).for_each(|own| _ = fs::remove_file(own.file));
         }
-        if let Ok(pack) = Pack::open(bytes, self.target, &key) {
+        if let Ok(pack) = Pack::of_written(bytes, self.target) {
             source.packs.push(OwnPack { file, number, pack: Arc::new(pack) });
         }
         tidy(source, folder);

@@ -232,7 +232,7 @@ impl<'e> Recorder<'e> {
         used: impl Iterator<Item = Name>,
         names: HeldNames,
     ) -> Self {
-        let recorder = Self { environment, asked: RefCell::default(), names };
+        let recorder = Self { environment, asked: RefCell::new(Vec::with_capacity(FEW)), names };
         used.for_each(|name| {
             recorder.note(Asked::Operator(name, operators.unary(name), operators.binary(name)));
         });

@@ -12,10 +12,17 @@ use crate::source::{Source, Span};
 pub struct Spans(Box<[u8]>);
 
 /// Packs spans.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SpanPacker {
     bytes: Vec<u8>,
     last: u32,
+}
+
+impl Default for SpanPacker {
+    /// Creates a packer with room for the spans of most functions.
+    fn default() -> Self {
+        Self { bytes: Vec::with_capacity(64), last: 0 }
+    }
 }
 
 impl SpanPacker {
@@ -52,25 +59,20 @@ impl FromIterator<Span> for Spans {
 impl Spans {
     /// Writes the spans, counted from an offset.
     pub fn write(&self, writer: &mut Writer, base: u32) {
-        match self.moved(base.wrapping_neg()) {
-            Some(moved) => moved.write(writer, 0),
-            None => {
-                writer.count(self.0.len());
-                writer.bytes(&self.0);
-            }
-        }
+        let (first, rest) = self.moved(base.wrapping_neg()).unwrap_or((Vec::new(), &self.0));
+        writer.count(first.len() + rest.len());
+        writer.bytes(&first);
+        writer.bytes(rest);
     }
 
-    /// Returns the spans with that added to each place, which is counted from the first
-    /// one; `None` if nothing changes.
-    fn moved(&self, by: u32) -> Option<Self> {
+    /// Returns the bytes of the spans with that added to each place: those of the first
+    /// place, from which the others are counted, and the rest; `None` if nothing changes.
+    fn moved(&self, by: u32) -> Option<(Vec<u8>, &[u8])> {
         let first = self.iter().next().filter(|_| by != 0)?;
         let length = self.0.iter().position(|byte| *byte < 0x80)? + 1;
-        let mut packer = SpanPacker::default();
-        let distance = i64::from(first.start.wrapping_add(by));
-        packer.number((distance << 1).cast_unsigned());
-        packer.bytes.extend_from_slice(&self.0[length..]);
-        Some(packer.finish())
+        let mut packer = SpanPacker { bytes: Vec::with_capacity(8), last: 0 };
+        packer.number((i64::from(first.start.wrapping_add(by)) << 1).cast_unsigned());
+        Some((packer.bytes, &self.0[length..]))
     }
 
     /// Reads as many spans of a source as are wanted, counted from an offset.
@@ -80,7 +82,8 @@ impl Spans {
     pub fn read(reader: &mut Reader<'_>, count: usize, source: &Source, base: u32) -> Result<Self, Damage> {
         let length = reader.count()?;
         let stored = Self(reader.bytes(length)?.into());
-        let spans = stored.moved(base).unwrap_or(stored);
+        let moved = stored.moved(base).map(|(first, rest)| Self([&first, rest].concat().into()));
+        let spans = moved.unwrap_or(stored);
         let mut all = spans.iter();
         let is_within = |span: &Span| source.text().get(span.range()).is_some();
         let within = all.by_ref().take(count).filter(is_within).count();
