@@ -130,7 +130,7 @@ impl Pack {
         head.pack(bytes, None, PackHead::is_whole)
     }
 
-    /// Returns the pack that [`write`] has just made for this target.
+    /// Returns the pack that [`write()`] has just made for this target.
     ///
     /// # Errors
     /// When these are not such bytes.
