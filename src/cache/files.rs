@@ -7,7 +7,7 @@ use crate::bytes::{Damage, SharedParts};
 use crate::codegen;
 use crate::fingerprint::Fingerprint;
 use crate::pack::links::CodeLinks;
-use crate::pack::store::MadeCode;
+use crate::pack::store::{KeptCode, MadeCode};
 use crate::pack::{self, CodeStore, Pack, SecretKey};
 use crate::process::{self, Activity};
 use crate::source::Source;
@@ -449,18 +449,13 @@ impl Cache {
             if kept.made.is_empty() && text.bytes.is_empty() {
                 continue;
             }
-            let used = kept.used();
-            let mut bodies = kept.made;
             let merges = source.packs.len() >= MOST_PACKS;
             let earlier = source.form_of(&text.bytes);
             let is_edit = earlier.is_some();
             // A pack that needs no other, but for those of the earlier text.
             let is_whole = source.packs.is_empty() || merges;
             let is_missing = |identity: &Fingerprint| earlier.is_none_or(|text| !text.has(identity));
-            if is_whole {
-                let missing = used.iter().filter(|identity| is_missing(identity));
-                bodies.extend(missing.filter_map(|identity| self.used(identity)));
-            }
+            let mut bodies = if is_whole { self.made_or_used(kept, is_missing) } else { kept.made };
             if merges {
                 if text.bytes.is_empty() {
                     let all = checked_text(&source.packs).and_then(|text| text.all());
@@ -497,8 +492,21 @@ impl Cache {
         self.sources(|present| present.append(&mut sources));
     }
 
+    /// Returns the code of a source that was made, and what of that of earlier runs was used
+    /// and `is_wanted`.
+    pub(super) fn made_or_used(
+        &self,
+        kept: KeptCode,
+        is_wanted: impl Fn(&Fingerprint) -> bool,
+    ) -> Vec<MadeCode> {
+        let used = kept.used();
+        let mut bodies = kept.made;
+        bodies.extend(used.iter().filter(|identity| is_wanted(identity)).filter_map(|used| self.used(used)));
+        bodies
+    }
+
     /// Returns code of earlier runs.
-    pub(super) fn used(&self, identity: &Fingerprint) -> Option<MadeCode> {
+    fn used(&self, identity: &Fingerprint) -> Option<MadeCode> {
         let (code, origin) = self.store.portable(identity)?;
         Some((*identity, code, origin))
     }

@@ -61,9 +61,7 @@ impl Cache {
     /// Returns the code that was made of the functions of a source, and what was found of them.
     fn kept_code(&self, source: &str) -> Vec<MadeCode> {
         let kept = self.store.copy(source).unwrap_or_default();
-        let used = kept.used();
-        let mut bodies = kept.made;
-        bodies.extend(used.iter().filter_map(|identity| self.used(identity)));
+        let mut bodies = self.made_or_used(kept, |_| true);
         bodies.sort_by_key(|(identity, ..)| *identity);
         bodies.dedup_by_key(|(identity, ..)| *identity);
         bodies

@@ -42,9 +42,7 @@ impl Cache {
         for source in sources.iter().filter(|source| source.source.folder() == Some(library)) {
             let Some(module) = &source.module else { continue };
             let kept = self.store.take(source.source.name()).unwrap_or_default();
-            let used = kept.used();
-            let mut bodies = kept.made;
-            bodies.extend(used.iter().filter_map(|identity| self.used(identity)));
+            let mut bodies = self.made_or_used(kept, |_| true);
             if !with_code {
                 bodies.clear();
             }

@@ -201,6 +201,9 @@ const LIBRARY: &str = "var calls = 0\n\
     def int(long) long ⊕ 2\n\
     def forever(x) if x < 0 then 0 else (for i = 0, 1 in i)\n";
 
+/// What others may call of it.
+const EXPORTS: &str = "mean,binary⊕=oplus,count,deep,int=to_int,forever";
+
 /// A program in C, of whose every line the value is known.
 const C_PROGRAM: &str = r#"
 #include "libnumbers.h"
@@ -255,14 +258,13 @@ const C_OUTPUT: &str = "2.5\n34 52\n1 []\n1\nnumbers.kal:6:5: E0303: stack overf
 fn a_library_is_called_from_c_and_from_cpp() {
     let folder = Folder::new();
     folder.write("numbers.kal", LIBRARY);
-    let exports = "mean,binary⊕=oplus,count,deep,int=to_int,forever";
     let command = |file: &str| {
         finish(kal().env("KAL_RUNTIME", runtime()).current_dir(folder.0.path()).args([
             "build",
             "--lib",
             "numbers.kal",
             "--export",
-            exports,
+            EXPORTS,
             "-o",
             file,
         ]))
@@ -343,8 +345,7 @@ fn a_library_is_called_from_python() {
     let folder = Folder::new();
     let source = folder.write("numbers.kal", LIBRARY);
     let library = folder.name("libnumbers.so");
-    let exports = "mean,binary⊕=oplus,count,deep,int=to_int";
-    assert_eq!(build(&["--lib", &source, "--export", exports, "-o", &library]).code, Some(0));
+    assert_eq!(build(&["--lib", &source, "--export", EXPORTS, "-o", &library]).code, Some(0));
     let program = folder.write("use.py", PYTHON_PROGRAM);
     let ran = finish(Command::new("python3").args([&program, &library]));
     let place = format!("{source}:6:5: E0303: stack overflow");
@@ -402,9 +403,8 @@ fn what_was_built_runs_in_a_folder_with_the_libraries_of_c_alone() {
     let source = folder.write("numbers.kal", LIBRARY);
     let library = root.join("libnumbers.so");
     std::fs::create_dir(&root).expect("it is new");
-    let exports = "mean,binary⊕=oplus,count,deep,int=to_int,forever";
     let path = library.display().to_string();
-    assert_eq!(build(&["--lib", &source, "--export", exports, "-o", &path]).code, Some(0));
+    assert_eq!(build(&["--lib", &source, "--export", EXPORTS, "-o", &path]).code, Some(0));
     let header = std::fs::read(library.with_extension("h")).expect("it was written");
     std::fs::write(folder.path("libnumbers.h"), header).expect("it is written");
     folder.write("use.c", C_PROGRAM);
