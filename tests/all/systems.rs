@@ -16,7 +16,7 @@ fn the_map_for_perf_follows_no_link_and_its_lack_stops_nothing() {
     std::fs::create_dir_all(&folder).expect("it can be made");
     let target = folder.join("target");
     let ran = shell(&format!(
-        "ln -s {} /tmp/perf-$$.map; echo $$; exec $KAL --perf -e 'def f(x) x + 1; f(1)'",
+        "ln -sf {} /tmp/perf-$$.map; echo $$; exec $KAL --perf -e 'def f(x) x + 1; f(1)'",
         target.display()
     ));
     let (process, value) = ran.out().split_once('\n').expect("two lines");
@@ -26,6 +26,24 @@ fn the_map_for_perf_follows_no_link_and_its_lack_stops_nothing() {
     assert!(ran.err().contains(&map) && ran.err().starts_with("warning: "), "{}", ran.err());
     assert!(!target.exists());
     std::fs::remove_dir_all(&folder).expect("it was made");
+}
+
+#[test]
+fn the_map_for_perf_begins_anew_for_each_process() {
+    // That of a process of the same number that is gone, and that of another compiler of this one.
+    for (age, stays) in [("yesterday", false), ("tomorrow", true)] {
+        let ran = shell(&format!(
+            "echo '1 1 before' >/tmp/perf-$$.map; touch -d {age} /tmp/perf-$$.map; echo $$; \
+             exec $KAL --perf -e 'def f(x) x + 1; f(1)'"
+        ));
+        let (process, value) = ran.out().split_once('\n').expect("two lines");
+        assert_eq!((value, ran.err(), ran.code), ("2\n", "", Some(0)));
+        let map = format!("/tmp/perf-{process}.map");
+        let names = std::fs::read_to_string(&map).expect("it was written");
+        std::fs::remove_file(&map).expect("it is there");
+        assert_eq!(names.contains("before"), stays, "{names}");
+        assert!(names.contains(" f$impl$"), "{names}");
+    }
 }
 
 #[test]

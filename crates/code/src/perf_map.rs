@@ -2,9 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{Mode, OFlags, fstat, open};
+use rustix::param::clock_ticks_per_second;
 use rustix::process::geteuid;
+use rustix::time::{ClockId, clock_gettime};
 
 use super::address::Address;
 
@@ -39,7 +42,8 @@ impl PerfMap {
     }
 }
 
-/// Opens the file to append to.
+/// Opens the file to append to; what an earlier process of the same number left there goes.
+/// (In containers, processes often have the same numbers at each start.)
 ///
 /// # Errors
 /// If it is not this user's alone: in a world-writable directory, another user may have put
@@ -54,5 +58,25 @@ fn open_own(path: &str) -> io::Result<File> {
     let file = File::from(open(path, flags, Mode::from_raw_mode(0o644))?);
     let data = fstat(&file)?;
     let is_ours = file.metadata()?.is_file() && data.st_uid == geteuid().as_raw() && data.st_nlink == 1;
-    if is_ours { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+    if !is_ours {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    // Another compiler of this process may have written names.
+    if started()
+        .is_some_and(|started| file.metadata().and_then(|it| it.modified()).is_ok_and(|at| at < started))
+    {
+        file.set_len(0)?;
+    }
+    Ok(file)
+}
+
+/// Returns when this process was started, to a tick of the clock; `None` if the system does
+/// not say.
+fn started() -> Option<SystemTime> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The 22nd word; the second one may contain spaces, and ends with the last parenthesis.
+    let ticks: u64 = text.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()?;
+    let start = Duration::from_secs(ticks) / u32::try_from(clock_ticks_per_second()).ok()?;
+    let now = Duration::try_from(clock_gettime(ClockId::Boottime)).ok()?;
+    SystemTime::now().checked_sub(now.checked_sub(start)?)
 }
