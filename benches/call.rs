@@ -12,20 +12,20 @@ fn context(deadline: Option<Duration>) -> Context {
     let limits = Limits { deadline, ..Limits::default() };
     let engine = Engine::with_config(Config::new().limits(limits)).expect("an engine");
     let mut context = engine.context().expect("a context");
-    context.eval("def one(x) x + 1").expect("it is right");
+    context.eval("var scale = 3; def one(x) x + 1; def scaled(x) scale * x").expect("it is right");
     context
 }
 
-fn measure(what: &str, mut context: Context) {
+fn measure(what: &str, function: &str, mut context: Context) {
     if std::env::args().nth(1).is_some_and(|only| !only.starts_with("--") && !what.contains(&only)) {
         return;
     }
-    let one = context.function::<fn(f64) -> f64>("one").expect("it is defined");
+    let function = context.function::<fn(f64) -> f64>(function).expect("it is defined");
     let mut times: Vec<f64> = (0..51)
         .map(|_| {
             let start = Instant::now();
             for _ in 0..CALLS {
-                black_box(one.call(&mut context, (black_box(2.0),)).is_ok());
+                black_box(function.call(&mut context, (black_box(2.0),)).is_ok());
             }
             start.elapsed().as_nanos() as f64 / f64::from(CALLS)
         })
@@ -35,10 +35,11 @@ fn measure(what: &str, mut context: Context) {
 }
 
 fn main() {
-    measure("no deadline", context(None));
+    measure("no deadline", "one", context(None));
+    measure("no deadline, a variable", "scaled", context(None));
     let mut set = context(None);
     set.set_deadline(Some(Instant::now() + Duration::from_secs(3600)));
-    measure("a deadline of the context", set);
-    measure("a limit of 5 s for each call", context(Some(Duration::from_secs(5))));
-    measure("a limit of 30 ms for each call", context(Some(Duration::from_millis(30))));
+    measure("a deadline of the context", "one", set);
+    measure("a limit of 5 s for each call", "one", context(Some(Duration::from_secs(5))));
+    measure("a limit of 30 ms for each call, a variable", "scaled", context(Some(Duration::from_millis(30))));
 }

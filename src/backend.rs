@@ -17,6 +17,7 @@ use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Failure, RunFailure};
+use crate::float_environment::DefaultEnvironment;
 use crate::host::Outside;
 use crate::interp::inspect::Inspector;
 use crate::jit::{self, HeldSlot, JitContext};
@@ -467,6 +468,17 @@ impl Backend {
         }
     }
 
+    /// Calls a function whose code needs no run; `None`, without effect, if it may need one.
+    #[inline]
+    pub(crate) fn call_context_free(&self, handle: &CallHandle, arguments: CallArguments<'_>) -> Option<f64> {
+        let CallHandle::Slot(slot) = handle else { return None };
+        let compiled = match self {
+            Self::Jit(jit) => Some(jit),
+            Self::Tiered(tiered) => tiered.compiled(),
+        };
+        compiled?.call_context_free(slot, arguments)
+    }
+
     /// Calls a function. The handle must be for that number of arguments.
     #[inline]
     pub(crate) fn call(
@@ -478,6 +490,7 @@ impl Backend {
         match (self, handle) {
             (Self::Jit(jit), CallHandle::Slot(slot)) => jit.call(slot, arguments, outside, None),
             (Self::Tiered(tiered), CallHandle::Name(name)) => {
+                let _environment = DefaultEnvironment::enter();
                 tiered.call(*name, arguments.as_slice(), outside)
             }
             (Self::Tiered(tiered), CallHandle::Slot(slot)) => tiered.call_slot(slot, arguments, outside),

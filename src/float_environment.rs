@@ -43,6 +43,17 @@ impl Drop for DefaultEnvironment {
     }
 }
 
+/// Computes something in the default environment, in which nothing of the host is called. A
+/// little quicker than a [`DefaultEnvironment`].
+#[inline]
+pub fn in_default<T>(work: impl FnOnce() -> T) -> T {
+    let host = register::read();
+    set_default(host);
+    let result = work();
+    register::write(host);
+    result
+}
+
 /// Calls a function of the host in the host's environment; what it changes there stays.
 /// Must be inside a [`DefaultEnvironment`]. The function must not unwind.
 pub fn as_host<T>(function: impl FnOnce() -> T) -> T {

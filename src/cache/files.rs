@@ -449,7 +449,10 @@ impl Cache {
             if kept.made.is_empty() && text.bytes.is_empty() {
                 continue;
             }
-            let merges = source.packs.len() >= MOST_PACKS;
+            // One that is checked now needs the packs of the earlier one no longer.
+            let needed = |own: &OwnPack| meta(&own.pack)[EARLIER].is_string();
+            let is_complete = !text.bytes.is_empty() && source.packs.iter().any(needed);
+            let merges = source.packs.len() >= MOST_PACKS || is_complete;
             let earlier = source.form_of(&text.bytes);
             let is_edit = earlier.is_some();
             // A pack that needs no other, but for those of the earlier text.
@@ -485,8 +488,10 @@ impl Cache {
             let spare: FxHashSet<_> = linked.filter(|identity| !known.contains(identity)).collect();
             bodies.extend(spare.into_iter().filter_map(|identity| self.used(identity)));
             let Some(folder) = source.folder.clone() else { continue };
-            if let Err(reason) = self.write_pack(source, &folder, &bodies, &text.bytes, links.as_ref()) {
-                self.note(CacheEvent::NotWritten { folder, reason });
+            let replaced = if merges { source.packs.len() } else { 0 };
+            match self.write_pack(source, &folder, &bodies, &text.bytes, links.as_ref()) {
+                Ok(()) => source.packs.drain(..replaced).for_each(|own| _ = fs::remove_file(own.file)),
+                Err(reason) => self.note(CacheEvent::NotWritten { folder, reason }),
             }
         }
         self.sources(|present| present.append(&mut sources));
@@ -554,9 +559,6 @@ impl Cache {
             });
         written.map_err(|error| error.to_string())?;
         self.note(CacheEvent::Written { file: file.clone(), bodies: bodies.len() });
-        if source.packs.len() >= MOST_PACKS {
-            source.packs.drain(..).for_each(|own| _ = fs::remove_file(own.file));
-        }
         if let Ok(pack) = Pack::of_written(bytes, self.target) {
             source.packs.push(OwnPack { file, number, pack: Arc::new(pack) });
         }

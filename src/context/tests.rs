@@ -5,10 +5,12 @@ use super::Context;
 use crate::diagnostic::ErrorCode;
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
+use crate::runtime::CallArguments;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 use crate::source::Source;
+use crate::stop::StopRequest;
 use crate::world::{StoredEnvironment, StoredText, World};
-use crate::{Config, Engine, Level, Mode, State};
+use crate::{Config, Engine, Level, Mode, State, TierUp};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -157,4 +159,71 @@ fn damaged_texts_are_refused_or_read_without_harm() {
         }
         let _ = read(bytes[..at].to_vec());
     }
+}
+
+/// Returns what a call without a run returns of `f`, in optimised code.
+fn without_a_run(context: &Context, arguments: &[f64]) -> Option<f64> {
+    let (_, handle) = context.handle("f", arguments.len() as u32).expect("it is there");
+    context.backend.call_context_free(&handle, CallArguments::new(arguments, &mut [0.0; 8]))
+}
+
+#[test]
+fn a_call_needs_a_run_only_if_its_code_uses_the_context() {
+    let cases: [(&str, &[f64], f64, bool); 11] = [
+        ("def f(x) x + 1", &[2.0], 3.0, true),
+        ("def f() 42", &[], 42.0, true),
+        ("def f(x) if x < 3 then sqrt(x) else sin(x)", &[2.25], 1.5, true),
+        ("def g(x) x * x; def f(x y) g(x) + g(y)", &[3.0, 4.0], 25.0, true),
+        ("def f(a b c d e f g h) a + h * 2", &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0], 5.0, true),
+        ("def f(a b c d e f g h i) a + i", &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0], 3.0, false),
+        ("var n = 3; def f(x) n * x", &[2.0], 6.0, false),
+        ("var n = 3; def f(x) n = x", &[2.0], 2.0, false),
+        ("def f(x) for i = 1, i < x in sin(i)", &[9.0], 0.0, false),
+        ("def f(x) if x < 1 then 1 else x * f(x - 1)", &[5.0], 120.0, false),
+        ("def f(x) later(x); def later(x) random() * 0 + x", &[5.0], 5.0, false),
+    ];
+    let config = || Config::new().tier_up(TierUp::Never).level(Level::O2);
+    for mode in [Mode::Lazy, Mode::Eager] {
+        for (text, arguments, value, is_context_free) in cases {
+            let engine = Engine::with_config(config().mode(mode)).expect("an engine starts");
+            let mut context = engine.context().expect("a context starts");
+            context.eval(text).expect("it is defined");
+            if mode == Mode::Lazy {
+                assert_eq!(without_a_run(&context, arguments), None, "`{text}` has no code yet");
+            }
+            assert_eq!(context.call("f", arguments).expect("it runs"), value, "{text}");
+            let expected = is_context_free.then_some(value);
+            assert_eq!(without_a_run(&context, arguments), expected, "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_call_without_a_run_is_of_the_present_definition_and_heeds_what_stops_runs() {
+    let engine = Engine::with_config(Config::new().tier_up(TierUp::Never)).expect("an engine starts");
+    let mut context = engine.context().expect("a context starts");
+    context.eval("var n = 10; def f(x) x + 1").expect("it is defined");
+    let f = context.function::<fn(f64) -> f64>("f").expect("it is there");
+    for _ in 0..3 {
+        assert_eq!(f.call(&mut context, (1.0,)).expect("it runs"), 2.0);
+        assert_eq!(without_a_run(&context, &[1.0]), Some(2.0));
+        context.eval("def f(x) x + n").expect("it is defined");
+        assert_eq!(f.call(&mut context, (1.0,)).expect("it runs"), 11.0);
+        assert_eq!(without_a_run(&context, &[1.0]), None);
+        context.eval("def f(x) x + 1").expect("it is defined");
+    }
+    assert_eq!(f.call(&mut context, (1.0,)).expect("it runs"), 2.0);
+    // A request that waits stops the next run, if it was not for an earlier one.
+    context.backend.stopper().request(StopRequest::Interrupt);
+    assert_eq!(without_a_run(&context, &[1.0]), None);
+    assert!(f.call(&mut context, (1.0,)).is_err());
+    context.backend.stopper().interrupt_now();
+    assert_eq!(without_a_run(&context, &[1.0]), None);
+    assert_eq!(f.call(&mut context, (1.0,)).expect("it was for an earlier run"), 2.0);
+    assert_eq!(without_a_run(&context, &[1.0]), Some(2.0));
+    context.set_deadline(Some(std::time::Instant::now()));
+    assert!(f.call(&mut context, (1.0,)).is_err(), "its time is over");
+    context.set_deadline(None);
+    context.eval("def f(x y) x + y").expect("it is defined");
+    assert!(f.call(&mut context, (1.0,)).is_err(), "it takes another number of arguments");
 }

@@ -18,6 +18,7 @@ use super::{Jit, nanoseconds};
 use crate::budget::ContextBudget;
 use crate::codegen::{HAS_COMPILER, LoopEntry};
 use crate::failure::{CallTrace, Failure, RunFailure};
+use crate::float_environment::DefaultEnvironment;
 use crate::host::Outside;
 use crate::interp::InterpretedTier;
 use crate::name::Name;
@@ -550,6 +551,26 @@ impl JitContext {
         self.enter(body, arguments, outside, interpreted)
     }
 
+    /// Calls a function through its slot without preparing a run, if it needs none; `None`,
+    /// without effect, if it may. The number of arguments must be that of the slot.
+    #[inline]
+    #[allow(unsafe_code)]
+    pub fn call_context_free(&self, slot: &HeldSlot, arguments: CallArguments<'_>) -> Option<f64> {
+        let Self { jit, bindings, execution, .. } = self;
+        let run_epoch = bindings.run_epoch();
+        let outermost = jit.epochs.begin(run_epoch);
+        let body = bindings.memory().slot(slot.slot());
+        let call = || {
+            // SAFETY: the slot holds what `enter` says.
+            unsafe { execution.call_context_free(body, arguments) }
+        };
+        let value = if body == 0 { None } else { call() };
+        if outermost {
+            jit.epochs.end(run_epoch);
+        }
+        value
+    }
+
     /// Calls the function that a name is bound to.
     ///
     /// # Errors
@@ -585,6 +606,14 @@ impl JitContext {
         let run_epoch = bindings.run_epoch();
         let outermost = jit.epochs.begin(run_epoch);
         let body = body(bindings.memory());
+        // SAFETY: as for `call` below.
+        if let Some(value) = unsafe { execution.call_context_free(body, arguments) } {
+            if outermost {
+                jit.epochs.end(run_epoch);
+            }
+            return Ok(value);
+        }
+        let _environment = DefaultEnvironment::enter();
         let mut run = JitRun {
             jit,
             bindings,

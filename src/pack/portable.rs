@@ -156,8 +156,10 @@ impl Part {
             let is_function = symbol.kind() == SymbolKind::Text && symbol.size() > 0;
             is_function.then_some(Self { start: symbol.address(), size: symbol.size(), ..whole })?
         } else if has(SHF_MERGE) && entry > 0 && symbol.kind() != SymbolKind::Section {
-            // A constant of a size that all have, at the place that it names.
-            Self { start: symbol.address() - symbol.address() % entry, size: entry, ..whole }
+            // A constant of a size that all have, at the place that it names. What the section
+            // is aligned to depends on other functions of the object.
+            let start = symbol.address() - symbol.address() % entry;
+            Self { start, size: entry, alignment: entry.next_power_of_two(), ..whole }
         } else {
             whole
         };

@@ -5,7 +5,8 @@ use super::arguments::CallArguments;
 use super::callbacks::{CurrentRun, Destination, RuntimeCallbacks, StopReason, take_request, with_run};
 use super::execution::{Execution, Left};
 use super::x86_64;
-use crate::abi::{Header, REGISTERS};
+use crate::abi::{CONTEXT_FREE, CONTEXT_FREE_ALIGNMENT, Header, REGISTERS};
+use crate::float_environment::in_default;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -77,6 +78,33 @@ impl Execution {
         header.failed.store(0, Ordering::Relaxed);
         let fault = header.fault.swap(0, Ordering::Relaxed);
         Ok(Err(Left { fault, frame: header.frame.swap(0, Ordering::Relaxed) }))
+    }
+
+    /// Calls a body on the stack of the caller, if it is [context-free](CONTEXT_FREE): there is
+    /// nothing to prepare then but the floating-point environment, and it cannot fail. `None`,
+    /// without effect, if it is another one, or a request to stop is waiting.
+    ///
+    /// # Safety
+    /// As for [`call`](Self::call).
+    #[inline]
+    pub unsafe fn call_context_free(&self, body: usize, arguments: CallArguments<'_>) -> Option<f64> {
+        type Body = unsafe extern "sysv64" fn(*const Header, f64, f64, f64, f64, f64, f64, f64, f64) -> f64;
+        let header: *const Header = self.memory.header();
+        let is_stopped = self.memory.header().limit.load(Ordering::Relaxed) == usize::MAX;
+        let [a, b, c, d, e, f, g, h] = *arguments.doubles.first_chunk::<REGISTERS>()?;
+        if is_stopped || arguments.count > REGISTERS || !body.is_multiple_of(CONTEXT_FREE_ALIGNMENT) {
+            return None;
+        }
+        let code = ptr::with_exposed_provenance::<()>(body);
+        // SAFETY: code is there, as the caller says, which can be read; since it is aligned, so
+        // can the rest of the eight bytes.
+        if unsafe { code.cast::<u64>().read() } != CONTEXT_FREE {
+            return None;
+        }
+        // SAFETY: a body follows this calling convention, and takes at most these arguments.
+        // Since it does not use its context, it does not depend on what `call` prepares.
+        let call = || unsafe { std::mem::transmute::<*const (), Body>(code)(header, a, b, c, d, e, f, g, h) };
+        Some(in_default(call))
     }
 
     /// Returns why a prepared call must not begin. Code without a poll would

@@ -439,10 +439,20 @@ void kal_pipeline_optimize(void *P, LLVMModuleRef M) {
 }
 
 /// Emits an optimised module as an object file. The bytes belong to the
-/// pipeline and are valid until its next use.
-void kal_pipeline_emit(void *P, LLVMModuleRef M, const char **Bytes,
-                       size_t *Size) {
+/// pipeline and are valid until its next use. Small functions that do not use their
+/// context begin with the eight bytes of ContextFree, an instruction without effect.
+void kal_pipeline_emit(void *P, LLVMModuleRef M, uint64_t ContextFree,
+                       const char **Bytes, size_t *Size) {
   Pipeline *Self = pipeline(P);
+  for (Function &F : *unwrap(M)) {
+    if (F.isDeclaration() || F.hasLocalLinkage() || F.arg_empty())
+      continue;
+    // Frames of others may be so large that the context is asked whether they fit.
+    bool IsSmall = F.getInstructionCount() <= 512;
+    if (IsSmall && F.getArg(0)->use_empty())
+      F.setPrologueData(
+          ConstantInt::get(Type::getInt64Ty(F.getContext()), ContextFree));
+  }
   Self->Bytes.clear();
   Self->Codegen.run(*unwrap(M));
   *Bytes = Self->Bytes.data();

@@ -5,6 +5,7 @@
 //! copied before its next use.
 #![allow(unsafe_code)]
 
+use crate::abi::CONTEXT_FREE;
 use crate::codegen::error::CodegenError;
 use crate::codegen::options::Level;
 use crate::process;
@@ -36,6 +37,7 @@ unsafe extern "C" {
     fn kal_pipeline_emit(
         pipeline: *mut c_void,
         module: LLVMModuleRef,
+        context_free: u64,
         bytes: *mut *const u8,
         size: *mut usize,
     );
@@ -109,13 +111,15 @@ impl Pipeline {
         unsafe { kal_pipeline_optimize(self.0.as_ptr(), module.as_mut_ptr()) }
     }
 
-    /// Emits the module as an object file.
+    /// Emits the module as an object file, in which [context-free](CONTEXT_FREE) bodies can be
+    /// told from others.
     pub(super) fn emit(&mut self, module: &Module<'_>) -> Vec<u8> {
         let (mut bytes, mut size) = (ptr::null(), 0);
         // SAFETY: both are alive, and `&mut self` makes this the only use; the
         // bytes are valid until the next use, and copied here.
         unsafe {
-            kal_pipeline_emit(self.0.as_ptr(), module.as_mut_ptr(), &raw mut bytes, &raw mut size);
+            let (pipeline, module) = (self.0.as_ptr(), module.as_mut_ptr());
+            kal_pipeline_emit(pipeline, module, CONTEXT_FREE, &raw mut bytes, &raw mut size);
             std::slice::from_raw_parts(bytes, size).to_vec()
         }
     }
