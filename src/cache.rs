@@ -40,7 +40,7 @@ pub use files::Cache;
 pub use files::{FindLinks, StoredForm};
 pub use folder::CacheUsage;
 pub use image_text::ImageText;
-pub use images::BuiltText;
+pub use images::{BuiltText, PackParts};
 pub use options::CacheOptions;
 
 /// The items that an earlier run has checked of a file.

@@ -84,6 +84,8 @@ pub struct Config {
     pub(crate) lanes: Option<u32>,
     /// Whether programs are compiled and not run.
     pub(crate) is_for_image: bool,
+    /// Whether only clones are compiled then: the functions that gain from what the processor has.
+    pub(crate) only_clones: bool,
     /// What contexts begin with.
     pub(crate) prelude: Option<Arc<Prelude>>,
     /// Whether programs are preludes: they have no effects outside of their context.
@@ -121,6 +123,7 @@ impl Config {
             processor: Processor::Native,
             lanes: None,
             is_for_image: false,
+            only_clones: false,
             prelude: None,
             is_for_prelude: false,
             hosts: Vec::new(),

@@ -6,7 +6,7 @@ mod stored;
 use crate::abi::Variables;
 use crate::budget::{ContextBudget, ContextLimits, MemoryBudget};
 use crate::bytes::Writer;
-use crate::cache::{BuiltText, Cache, CacheEvent, CheckedText};
+use crate::cache::{BuiltText, Cache, CacheEvent, CheckedText, PackParts};
 use crate::config::{Config, Mode};
 use crate::deadline::Deadlines;
 use crate::error::Error;
@@ -199,9 +199,9 @@ impl Engine {
 
     /// Returns packs of all texts that were read, with the code that was made for that
     /// target, to become an image.
-    pub(crate) fn packs_for_image(&self, target: Fingerprint) -> Vec<BuiltText> {
+    pub(crate) fn packs_for_image(&self, target: Fingerprint, parts: PackParts) -> Vec<BuiltText> {
         let cache = self.0.cache.as_ref();
-        cache.map_or_else(Vec::new, |cache| self.0.packs_for_image(cache, target, true))
+        cache.map_or_else(Vec::new, |cache| self.0.packs_for_image(cache, target, parts))
     }
 
     /// Returns how full the engine is, and how much waits in it.

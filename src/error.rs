@@ -4,6 +4,7 @@ use crate::bytes::Damage;
 use crate::debugger::BreakpointError;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::host::ForeignError;
+use crate::image_target::ImageTargetError;
 use crate::sema::arguments;
 
 /// An error of an engine or a context. The context can still be used.
@@ -95,6 +96,9 @@ pub enum Error {
     /// An image cannot be used, and [has to be](crate::Config::require_images).
     #[error("{0}")]
     ImageRequired(String),
+    /// The targets of an image are none.
+    #[error(transparent)]
+    ImageTarget(#[from] ImageTargetError),
     /// A program exceeds a limit of stored programs; this names it.
     #[error("too many {0}")]
     TooMany(&'static str),
@@ -136,6 +140,7 @@ impl Error {
             | Self::NoCompiler(_)
             | Self::NoMemory(_)
             | Self::ImageRequired(_)
+            | Self::ImageTarget(_)
             | Self::TooMany(_)
             | Self::NoDebugger
             | Self::Breakpoint(_) => &[],

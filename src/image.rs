@@ -5,11 +5,13 @@
 //! head: what is said of the image, as JSON
 //!       for each text: name, module or nothing, the text
 //!       whether the last text is a prelude, and what it has left
-//!       for each version: features 4, functions 4, for each text: offset 8, length 8 of its pack
+//!       for each version: features 4, number of its base 4, functions 4,
+//!                         for each text: offset 8, length 8 of its pack
 //! ```
 //!
 //! Numbers are little-endian. A *version* is the code of all texts for the processors that
-//! have some features. An image is data in an executable, in a shared object, or in a file
+//! have some features: all of it, or clones of some functions, with the other functions, and
+//! the checked texts, in another version, its *base*. An image is data in an executable, in a shared object, or in a file
 //! alone; its packs are read where they are.
 
 use crate::bytes::{Damage, Reader, SharedBytes, Writer};
@@ -28,7 +30,10 @@ use std::sync::Arc;
 const MAGIC: &[u8; 8] = b"KALIMAGE";
 
 /// The number of this format.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
+
+/// The number of the base of a version that has none.
+const NO_BASE: u32 = u32::MAX;
 
 /// The bytes before the head.
 const PREFIX: usize = 84;
@@ -89,9 +94,22 @@ impl From<&BuiltText> for ImageSource {
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct ImageVersion {
     features: FeatureSet,
+    /// The version with the functions that it does not have; `None` if it has all.
+    base: Option<usize>,
     functions: u32,
     /// The pack of each text.
     packs: Vec<Range<usize>>,
+}
+
+/// A version of an image that is to be written.
+pub(crate) struct WrittenVersion {
+    pub(crate) features: FeatureSet,
+    /// The number of the version that has its other functions.
+    pub(crate) base: Option<usize>,
+    /// How many functions it has.
+    pub(crate) functions: usize,
+    /// The pack of each text.
+    pub(crate) packs: Vec<Vec<u8>>,
 }
 
 /// Why an image cannot be used.
@@ -112,6 +130,8 @@ pub enum ImageError {
 pub struct VersionInfo {
     /// The features that processors need for it.
     pub features: FeatureSet,
+    /// Those of the version that has its other functions; `None` if it has all of them.
+    pub base: Option<FeatureSet>,
     /// How many functions and expressions have code in it.
     pub functions: usize,
     /// The size of its packs, in bytes.
@@ -193,6 +213,7 @@ impl Image {
     pub fn versions(&self) -> impl Iterator<Item = VersionInfo> {
         self.0.versions.iter().map(|version| VersionInfo {
             features: version.features,
+            base: version.base.map(|base| self.0.versions[base].features),
             functions: version.functions as usize,
             bytes: version.packs.iter().map(Range::len).sum(),
         })
@@ -224,8 +245,8 @@ impl Image {
         self.0.texts.iter().find(|text| text.module.as_deref() == Some(name)).map(|text| &text.source)
     }
 
-    /// Returns the packs of the best version for a processor with these features, in an
-    /// engine that compiles like that.
+    /// Returns the packs of the best version for a processor with these features, and of its base,
+    /// in an engine that compiles like that.
     ///
     /// # Errors
     /// Why none can be used, for people.
@@ -253,15 +274,19 @@ impl Image {
             let all: Vec<_> = versions.iter().map(missing).collect();
             return Err(format!("{name} has no code for this processor: {}", all.join("; ")));
         };
-        let target = target_of(version.features);
-        let packs = texts.iter().zip(&version.packs).map(|(text, pack)| ImageText {
-            name: text.source.name().to_owned(),
-            text: ImageText::identity(&text.source, text.module.as_deref()),
-            target,
-            image: bytes.clone(),
-            pack: pack.clone(),
-        });
-        Ok(packs.collect())
+        let base = version.base.map(|base| &versions[base]);
+        let packs = |version: &ImageVersion| {
+            let target = target_of(version.features);
+            let text = |(text, pack): (&ImageSource, &Range<usize>)| ImageText {
+                name: text.source.name().to_owned(),
+                text: ImageText::identity(&text.source, text.module.as_deref()),
+                target,
+                image: bytes.clone(),
+                pack: pack.clone(),
+            };
+            texts.iter().zip(&version.packs).map(text).collect::<Vec<_>>()
+        };
+        Ok([version].into_iter().chain(base).flat_map(packs).collect())
     }
 }
 
@@ -291,7 +316,7 @@ pub(crate) fn write(
     info: &ImageInfo,
     texts: &[ImageSource],
     prelude: Option<&Snapshot>,
-    versions: &[(FeatureSet, usize, Vec<Vec<u8>>)],
+    versions: &[WrittenVersion],
 ) -> Vec<u8> {
     let head = |first: usize| {
         let (mut head, mut offset) = (Writer::default(), first);
@@ -305,8 +330,9 @@ pub(crate) fn write(
         head.byte(prelude.is_some().into());
         prelude.iter().for_each(|snapshot| snapshot.write(&mut head));
         head.count(versions.len());
-        for (features, functions, packs) in versions {
+        for WrittenVersion { features, base, functions, packs } in versions {
             head.word(features.bits());
+            head.word(base.map_or(NO_BASE, |base| base as u32));
             head.word(u32::try_from(*functions).unwrap_or(u32::MAX));
             for pack in packs {
                 head.long(offset as u64);
@@ -324,7 +350,7 @@ pub(crate) fn write(
     writer.long(head.len() as u64);
     writer.bytes(hash_of(&head).as_bytes());
     writer.bytes(&head);
-    versions.iter().flat_map(|(.., packs)| packs).for_each(|pack| writer.bytes(pack));
+    versions.iter().flat_map(|version| &version.packs).for_each(|pack| writer.bytes(pack));
     writer.finish()
 }
 
@@ -361,16 +387,21 @@ fn read(bytes: &[u8]) -> Result<ImageParts, Damage> {
             Some(Arc::new(Prelude { source, snapshot: Snapshot::read(&mut head)? }))
         }
     };
+    let mut complete: Vec<bool> = Vec::new();
     let versions = head.many(|head| {
-        let (features, functions) = (head.word()?, head.word()?);
+        let (features, base, functions) = (head.word()?, head.word()?, head.word()?);
         let features = FeatureSet::of_bits(features).ok_or(head.damage("unknown features"))?;
+        let base = (base != NO_BASE).then_some(base as usize);
+        let has_base = base.is_none_or(|base| complete.get(base) == Some(&true));
+        head.expect(has_base, "a version whose base is none")?;
+        complete.push(base.is_none());
         let pack = |_: &ImageSource| {
             let (start, length) = (head.long()? as usize, head.long()? as usize);
             let end = start.checked_add(length).filter(|end| *end <= bytes.len());
             Ok(start..end.ok_or(head.damage("a pack beyond the end"))?)
         };
         let packs = texts.iter().map(pack).collect::<Result<_, Damage>>()?;
-        Ok(ImageVersion { features, functions, packs })
+        Ok(ImageVersion { features, base, functions, packs })
     })?;
     head.expect(head.rest().is_empty(), "bytes after the head")?;
     Ok((info, texts.into(), prelude, versions.into()))
@@ -389,8 +420,18 @@ mod tests {
             module: module.map(Box::from),
         };
         let texts = [text("größe.kal", None), text("lib/stats.kal", Some("stats"))];
-        let versions = ["x86-64", "x86-64-v3"].map(|name| (features(name), 1, vec![vec![1; 3], vec![2; 5]]));
-        write(&info, &texts, None, &versions)
+        let version = |name, base| WrittenVersion {
+            features: features(name),
+            base,
+            functions: 1,
+            packs: vec![vec![1; 3], vec![2; 5]],
+        };
+        write(
+            &info,
+            &texts,
+            None,
+            &[version("x86-64", None), version("x86-64-v3", None), version("x86-64-v4", Some(1))],
+        )
     }
 
     fn open(bytes: Vec<u8>) -> Result<Image, ImageError> {
@@ -403,14 +444,18 @@ mod tests {
         assert_eq!(image.program().map(Source::name), Some("größe.kal"));
         assert_eq!(image.module("stats").map(Source::text), Some("# lib/stats.kal\n"));
         let sizes: Vec<_> = image.versions().map(|version| version.bytes).collect();
-        assert_eq!(sizes, [8, 8]);
+        assert_eq!(sizes, [8, 8, 8]);
         let chosen = |present: &str| {
             let packs = image.packs(features(present), Level::O2, false).expect("one fits");
-            packs[0].target
+            packs.iter().map(|pack| pack.target).collect::<Vec<_>>()
         };
-        assert_eq!(chosen("x86-64-v2"), target_of(features("x86-64")));
-        assert_eq!(chosen("x86-64-v3"), target_of(features("x86-64-v3")));
-        assert_eq!(chosen("x86-64-v4,-bmi2"), target_of(features("x86-64")));
+        let targets =
+            |names: &[&str]| names.iter().flat_map(|name| [target_of(features(name)); 2]).collect::<Vec<_>>();
+        assert_eq!(chosen("x86-64-v2"), targets(&["x86-64"]));
+        assert_eq!(chosen("x86-64-v3"), targets(&["x86-64-v3"]));
+        // The base comes after what is better.
+        assert_eq!(chosen("x86-64-v4"), targets(&["x86-64-v4", "x86-64-v3"]));
+        assert_eq!(chosen("x86-64-v4,-bmi2"), targets(&["x86-64"]));
         let refused = |present: &str, level, fuel| image.packs(features(present), level, fuel).err();
         let expected = "app.so has code of level 2, not of level 3";
         assert_eq!(refused("x86-64", Level::O3, false).as_deref(), Some(expected));
@@ -422,7 +467,13 @@ mod tests {
     fn where_no_version_fits_each_says_what_is_missing() {
         let info = open(image()).expect("it is whole").info().clone();
         let texts = [ImageSource { source: Source::new("a.kal", ""), module: None }];
-        let versions = ["x86-64-v3", "x86-64-v4"].map(|name| (features(name), 0, vec![Vec::new()]));
+        let version = |name, base| WrittenVersion {
+            features: features(name),
+            base,
+            functions: 0,
+            packs: vec![Vec::new()],
+        };
+        let versions = [version("x86-64-v3", None), version("x86-64-v4", None)];
         let image = open(write(&info, &texts, None, &versions)).expect("it is whole");
         let refused = image.packs(features("x86-64-v3,-bmi2,-fma"), Level::O2, false).err();
         let expected = "app.so has no code for this processor: for x86-64-v3, bmi2, fma missing; for x86-64-v4, \
@@ -431,9 +482,29 @@ mod tests {
     }
 
     #[test]
+    fn a_base_is_a_complete_version_before() {
+        let info = open(image()).expect("it is whole").info().clone();
+        let version =
+            |name, base| WrittenVersion { features: features(name), base, functions: 0, packs: vec![] };
+        let read = |bases: [Option<usize>; 3]| {
+            let names = ["x86-64", "x86-64-v3", "x86-64-v4"];
+            let versions: Vec<_> =
+                names.into_iter().zip(bases).map(|(name, base)| version(name, base)).collect();
+            open(write(&info, &[], None, &versions))
+        };
+        assert!(read([None, Some(0), Some(0)]).is_ok());
+        for wrong in
+            [[Some(0), None, None], [None, Some(0), Some(1)], [None, Some(2), None], [None, None, Some(9)]]
+        {
+            let error = read(wrong).expect_err("there is no such base").to_string();
+            assert!(error.contains("a version whose base is none"), "{error}");
+        }
+    }
+
+    #[test]
     fn whatever_is_changed_or_cut_off_before_the_packs_is_refused() {
         let bytes = image();
-        let head = bytes.len() - 16;
+        let head = bytes.len() - 24;
         for at in 0..head {
             let mut changed = bytes.clone();
             changed[at] ^= 1 << (at % 8);

@@ -1,11 +1,13 @@
 //! Making images: a program and its modules are checked, and compiled without being run.
 
+use crate::cache::PackParts;
 use crate::codegen::HAS_COMPILER;
 use crate::config::{Config, Mode};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::image::{ImageSource, target_of, write};
+use crate::image::{ImageSource, WrittenVersion, target_of, write};
+use crate::image_target::ImageTarget;
 use crate::prelude::Prelude;
 use crate::processor::{FeatureSet, Processor};
 use crate::source::Source;
@@ -32,7 +34,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct ImageBuilder {
     config: Config,
-    processors: Vec<Processor>,
+    targets: Vec<ImageTarget>,
     is_program: bool,
     prelude: Option<Source>,
 }
@@ -67,7 +69,7 @@ pub struct BuiltImage {
 pub struct BuiltVersion {
     /// The processors.
     pub features: FeatureSet,
-    /// The number of functions and expressions that have code.
+    /// The number of functions and expressions that have code, apart from those of its base.
     pub functions: usize,
     /// The size of the packs in bytes.
     pub bytes: usize,
@@ -77,20 +79,22 @@ impl ImageBuilder {
     /// Creates a builder of images for every x86-64 processor. Level, limits, host functions
     /// and folders are those of `config`; engines that use the image need the same.
     pub fn new(config: Config) -> Self {
-        Self { config, processors: Vec::new(), is_program: false, prelude: None }
+        Self { config, targets: Vec::new(), is_program: false, prelude: None }
     }
 
-    /// Adds a kind of processor; the processors that were added before are not left out.
+    /// Adds a kind of processor, for which all functions are compiled, to those that were added
+    /// before.
     #[must_use]
-    pub fn processor(mut self, processor: Processor) -> Self {
-        let features = match processor {
-            Processor::Native => FeatureSet::present(),
-            Processor::Portable(features) => features,
-        };
-        let processor = Processor::Portable(features);
-        if !self.processors.contains(&processor) {
-            self.processors.push(processor);
-        }
+    pub fn processor(self, processor: Processor) -> Self {
+        self.target(ImageTarget::complete(processor))
+    }
+
+    /// Adds a target to those that were added before. There is one version for each kind of
+    /// processor, that of the first target that names it.
+    #[must_use]
+    pub fn target(mut self, target: ImageTarget) -> Self {
+        let target = ImageTarget { processor: Processor::Portable(target.features()), ..target };
+        self.targets.push(target);
         self
     }
 
@@ -136,14 +140,15 @@ impl ImageBuilder {
                 "an image needs the compiler, but this build of Kal has none".into(),
             ));
         }
-        let every = [Processor::Portable(FeatureSet::default())];
-        let processors = if self.processors.is_empty() { &every[..] } else { &self.processors };
+        let every = [ImageTarget::complete(Processor::Portable(FeatureSet::default()))];
+        let targets = if self.targets.is_empty() { &every[..] } else { &self.targets };
+        let targets = ImageTarget::versions(targets)?;
         let prelude =
             self.prelude.as_ref().map(|source| self.run_prelude(source).map(Arc::new)).transpose()?;
         let (mut texts, mut versions, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
-        for processor in processors {
-            let Processor::Portable(features) = *processor else { continue };
-            let mut config = self.config.clone().for_image(*processor);
+        for (features, base) in targets {
+            let mut config = self.config.clone().for_image(Processor::Portable(features));
+            config.only_clones = base.is_some();
             if prelude.is_some() {
                 config.prelude.clone_from(&prelude);
             }
@@ -152,7 +157,8 @@ impl ImageBuilder {
                 engine.context()?.prepare_all()?;
             }
             unknown = prepare(&engine, sources, wanted)?;
-            let mut packed = engine.packs_for_image(target_of(features));
+            let parts = if base.is_some() { PackParts::Code } else { PackParts::All };
+            let mut packed = engine.packs_for_image(target_of(features), parts);
             if prelude.is_some() {
                 // It was read first, and stands last.
                 packed.rotate_left(1);
@@ -160,14 +166,14 @@ impl ImageBuilder {
             let functions = packed.iter().map(|text| text.functions).sum();
             texts = packed.iter().map(ImageSource::from).collect();
             let packs: Vec<_> = packed.into_iter().map(|text| text.pack).collect();
-            versions.push((features, functions, packs));
+            versions.push(WrittenVersion { features, base, functions, packs });
         }
         let info = self.config.image_info(self.is_program);
         let bytes = write(&info, &texts, prelude.as_ref().map(|prelude| &prelude.snapshot), &versions);
-        let version = |(features, functions, packs): &(FeatureSet, usize, Vec<Vec<u8>>)| BuiltVersion {
-            features: *features,
-            functions: *functions,
-            bytes: packs.iter().map(Vec::len).sum(),
+        let version = |version: &WrittenVersion| BuiltVersion {
+            features: version.features,
+            functions: version.functions,
+            bytes: version.packs.iter().map(Vec::len).sum(),
         };
         Ok(BuiltImage { bytes, versions: versions.iter().map(version).collect(), unknown })
     }

@@ -140,6 +140,8 @@ pub struct JitOptions {
     pub workers: usize,
     /// In how many parts all of a program is compiled, at least.
     pub shards: usize,
+    /// Whether only functions are prepared that gain from the features of the processor.
+    pub only_clones: bool,
     /// The stack of each worker, in bytes.
     pub stack: usize,
     /// Whether function names are written for `perf`.

@@ -216,7 +216,7 @@
 //! | 3 | `baseline` | checked functions → portable code, in one walk, by an assembler of its own | knows LLVM, files or a process |
 //! | 4 | `cache` | the files of packs: where they are, and which are trusted | knows what is in one |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
-//! | 5 | `prelude`, `image`, `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `saved_session`, `context`, `function`, `interrupt`, `kernel`, `image_builder`, `storing`, `library`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
+//! | 5 | `prelude`, `image`, `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `saved_session`, `context`, `function`, `interrupt`, `kernel`, `image_target`, `image_builder`, `storing`, `library`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `terminal` | how commands end, report, read files, wait and write | knows a command |
 //! | 7 | [`executable`] | running what `kal build` has made | knows the command |
 //! | 7 | `table` | a formula over the columns of CSV and Parquet | knows a command |
@@ -331,6 +331,7 @@ mod function;
 mod interrupt;
 mod kernel;
 mod image_builder;
+mod image_target;
 mod storing;
 mod library;
 mod draft;
@@ -364,6 +365,7 @@ pub use function::{Function, Signature, UntypedFunction};
 pub use host::decimal::format_number;
 pub use image::{Image, ImageError, ImageInfo, VersionInfo};
 pub use image_builder::{BuiltImage, BuiltVersion, ImageBuilder, Wanted};
+pub use image_target::{ImageTarget, ImageTargetError};
 pub use interrupt::InterruptHandle;
 pub use kernel::{Column, Columns, Failing, Kernel, Remark, RowError, Run, Validity};
 pub use limits::Limits;

@@ -1,10 +1,12 @@
 //! Storing engines: their texts and their code, in one file, for later ones.
 
-use crate::cache::{BuiltText, Cache, CacheEvent, CompilePolicy, EngineCache, StoredEngine, UpdatePolicy};
+use crate::cache::{
+    BuiltText, Cache, CacheEvent, CompilePolicy, EngineCache, PackParts, StoredEngine, UpdatePolicy,
+};
 use crate::context::Context;
 use crate::engine::{Engine, EngineInner};
 use crate::error::Error;
-use crate::image::{self, ImageSource, target_of};
+use crate::image::{self, ImageSource, WrittenVersion, target_of};
 use crate::image_builder::prepare_named;
 use crate::processor::{FeatureSet, Processor};
 use crate::source::Source;
@@ -104,7 +106,8 @@ impl EngineInner {
         if policy != CompilePolicy::Compiled && policy != CompilePolicy::None {
             self.finish_compiling();
         }
-        let mut texts = self.packs_for_image(cache, target_of(features), policy != CompilePolicy::None);
+        let parts = if policy == CompilePolicy::None { PackParts::Text } else { PackParts::All };
+        let mut texts = self.packs_for_image(cache, target_of(features), parts);
         if matches!(policy, CompilePolicy::Aot | CompilePolicy::Executed) {
             self.compile_ahead(cache, policy, &mut texts).map_err(|error| error.to_string())?;
         }
@@ -113,7 +116,8 @@ impl EngineInner {
         let sources: Vec<_> = texts.iter().map(ImageSource::from).collect();
         let packs = texts.into_iter().map(|text| text.pack).collect();
         let count = sources.len();
-        Ok((image::write(&info, &sources, None, &[(features, functions, packs)]), count, functions))
+        let version = WrittenVersion { features, base: None, functions, packs };
+        Ok((image::write(&info, &sources, None, &[version]), count, functions))
     }
 
     /// Compiles programs that have been read without running them, optimised, and puts the
@@ -137,7 +141,7 @@ impl EngineInner {
                 _ => context.prepare_all()?,
             }
         }
-        for built in ahead.packs_for_image(target_of(FeatureSet::present())) {
+        for built in ahead.packs_for_image(target_of(FeatureSet::present()), PackParts::All) {
             let is_of_same = |text: &&mut BuiltText| {
                 text.module == built.module && text.source.text() == built.source.text()
             };

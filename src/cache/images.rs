@@ -20,6 +20,17 @@ pub struct BuiltText {
     pub functions: usize,
 }
 
+/// What a pack of a text has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PackParts {
+    /// The items of the text.
+    Text,
+    /// Code.
+    Code,
+    /// Both.
+    All,
+}
+
 impl Cache {
     /// Adds the packs of a text that are parts of images to what is found. Returns them.
     pub(super) fn in_images(&self, text: Fingerprint) -> Vec<OwnPack> {
@@ -29,27 +40,29 @@ impl Cache {
         packs.into_iter().map(|pack| OwnPack { file: PathBuf::new(), number: 0, pack }).collect()
     }
 
-    /// Returns packs of all texts that have been opened, with the code that was made for that
-    /// target or found, if it `has_code`, to become parts of an image; with the items that
-    /// `text` returns, and links between the two. In the order in which they were opened. What
+    /// Returns packs of all texts that have been opened, with `parts` of the items that
+    /// `text` returns and of the code that was made for that target or found, and links between
+    /// the two, to become parts of an image. In the order in which they were opened. What
     /// is kept to be written to files stays kept.
     pub fn packs_for_image(
         &self,
         target: Fingerprint,
-        has_code: bool,
+        parts: PackParts,
         text: CheckedTexts<'_>,
         links: FindLinks<'_>,
     ) -> Vec<BuiltText> {
         let mut sources = self.sources(std::mem::take);
         let packed = |source: &mut CachedSource| {
-            let bodies = if has_code { self.kept_code(source.source.name()) } else { Vec::new() };
+            let bodies =
+                if parts != PackParts::Text { self.kept_code(source.source.name()) } else { Vec::new() };
             let items = self.items_of(source, text);
             let made = bodies.iter().map(|(identity, _, origin)| (&*origin.name, *identity));
             let stored = (!items.bytes.is_empty()).then(|| StoredForm::New(items.clone()));
             let links = stored.and_then(|stored| links(&source.source, stored, &mut { made }));
             let meta =
                 serde_json::json!({ "source": source.source.name(), "kal": env!("CARGO_PKG_VERSION") });
-            let pack = Self::pack_of(&meta, &bodies, &items.bytes, links.as_ref(), target, &KEY);
+            let items = if parts == PackParts::Code { &[][..] } else { &items.bytes };
+            let pack = Self::pack_of(&meta, &bodies, items, links.as_ref(), target, &KEY);
             let (module, functions) = (source.module.clone(), bodies.len());
             BuiltText { source: source.source.clone(), module, pack, functions }
         };

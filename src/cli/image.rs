@@ -2,10 +2,10 @@
 
 use super::linking::{LinkArguments, Linked, link};
 use super::options::{CommonOptions, load_image};
-use crate::Processor;
 use crate::diagnostic::Diagnostic;
-use crate::image::Image;
+use crate::image::{Image, VersionInfo};
 use crate::image_builder::{BuiltImage, ImageBuilder, Wanted};
+use crate::image_target::ImageTarget;
 use crate::source::Source;
 use crate::terminal::exit::Exit;
 use crate::terminal::read::read;
@@ -41,7 +41,9 @@ pub(super) struct AheadArguments {
     #[arg(long)]
     all: bool,
     /// The processors, with `;` between them: `native`, or a level with features more or
-    /// less, as in `x86-64-v3,-bmi2`. Code for the best that fits is used
+    /// less, as in `x86-64-v3,-bmi2`. Code for the best that fits is used. All functions are compiled for the
+    /// first; for others those that gain from it, and the rest are of the best before it, or of
+    /// `base(N)`, counted from 0; with `clone_all`, all
     #[arg(long, value_name = "LIST", default_value = TARGETS)]
     target: String,
     /// Run a program now, so that those that use what is built begin with its definitions and
@@ -172,9 +174,9 @@ pub(super) fn ahead(
     let config = options.config(&[]).workers(threads);
     let mut builder = ImageBuilder::new(config).is_program(is_program);
     for target in arguments.target.split(';').map(str::trim).filter(|target| !target.is_empty()) {
-        let processor: Processor =
+        let target: ImageTarget =
             target.parse().map_err(|error| BuildError::Problem(format!("--target: {error}")))?;
-        builder = builder.processor(processor);
+        builder = builder.target(target);
     }
     if let Some(shards) = arguments.shards {
         builder = builder.shards(shards.into());
@@ -233,11 +235,10 @@ fn described(image: &Image) -> String {
     let fuel = if info.counts_fuel { ", counts fuel" } else { "" };
     let mut text = format!("made by: kal {}\nlevel: {}{fuel}\n", info.kal, info.level);
     for version in image.versions() {
-        let _ = writeln!(
-            text,
-            "target: {}, {} functions, {} bytes",
-            version.features, version.functions, version.bytes
-        );
+        let VersionInfo { features, functions, bytes, .. } = version;
+        let what = if functions == 1 { "function" } else { "functions" };
+        let others = version.base.map_or_else(String::new, |base| format!(", the others of {base}"));
+        let _ = writeln!(text, "target: {features}, {functions} {what}, {bytes} bytes{others}");
     }
     for (name, module) in image.texts() {
         let is_prelude = module.is_none() && image.prelude_name() == Some(name);

@@ -5,6 +5,8 @@
 //! sometimes their memory, grows with the square of the count. So such operations
 //! weigh more, in proportion to what a thousand of them take.
 
+use crate::host::{Builtin, Intrinsic};
+use crate::name::Name;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 use crate::syntax::operator::BinaryOp;
 use rustc_hash::FxHashSet;
@@ -83,6 +85,27 @@ pub fn may_loop(function: &CheckedFunction, inlined: &[Arc<CheckedFunction>]) ->
     parts.any(|part| {
         part.callees.iter().any(|callee| callee.name == function.name) || part.nodes.iter().any(is_loop)
     })
+}
+
+/// Returns whether a function may run faster on processors with more features, by more than a few
+/// shorter instructions: its code may have loops, or rounds numbers, which a call does where
+/// no instruction does.
+pub fn gains_from_features(
+    function: &CheckedFunction,
+    inlined: &[Arc<CheckedFunction>],
+    builtins: &[(Name, Builtin)],
+) -> bool {
+    let rounds = |(_, builtin): &(Name, Builtin)| match builtin {
+        Builtin::Instruction(intrinsic) => {
+            matches!(intrinsic, Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Trunc | Intrinsic::Fmod)
+        }
+        Builtin::Call(function) => ["fma", "mod", "rint", "round"].contains(&function.text()),
+    };
+    let is_remainder = |node: &CheckedNode| matches!(node, CheckedNode::Binary(BinaryOp::Remainder));
+    let mut parts = inlined.iter().map(|inlined| &**inlined).chain([function]);
+    may_loop(function, inlined)
+        || builtins.iter().any(rounds)
+        || parts.any(|part| part.nodes.iter().any(is_remainder))
 }
 
 /// Returns how many locals are assigned after they are bound.

@@ -1,7 +1,7 @@
 //! The compiler of an engine.
 
 use super::{Engine, EngineInner};
-use crate::cache::{BuiltText, Cache, CheckedTexts, FindLinks, StoredForm};
+use crate::cache::{BuiltText, Cache, CheckedTexts, FindLinks, PackParts, StoredForm};
 use crate::codegen;
 use crate::config::{Mode, WORKER_STACK};
 use crate::error::Error;
@@ -59,6 +59,7 @@ impl Engine {
             waits_for_code: shared.config.waits_for_code,
             workers,
             shards: shared.config.shards.unwrap_or(workers),
+            only_clones: shared.config.only_clones,
             stack: shared.config.worker_stack,
             perf_map: shared.config.perf_map,
             debug_objects: shared.config.debug_objects,
@@ -79,16 +80,16 @@ impl EngineInner {
     }
 
     /// Returns packs of all texts that were read, with the code that was made for that
-    /// target if they have code, to become an image.
+    /// target, to become an image.
     pub(crate) fn packs_for_image(
         &self,
         cache: &Cache,
         target: Fingerprint,
-        has_code: bool,
+        parts: PackParts,
     ) -> Vec<BuiltText> {
         let text: CheckedTexts<'_> = &|source, module| self.stored_text(source, module);
         let links: FindLinks<'_> = &|source, stored, made| self.links(source, stored, made);
-        cache.packs_for_image(target, has_code, text, links)
+        cache.packs_for_image(target, parts, text, links)
     }
 
     /// Waits until nothing is being compiled in the background.

@@ -747,10 +747,11 @@ impl Bindings {
     /// Returns the pending definitions that a function is certain to call and
     /// that are worth compiling together with it.
     pub(super) fn certain(&self, jit: &Jit, function: &CheckedFunction) -> Vec<Arc<Definition>> {
-        if function.callees.is_empty() {
+        let JitOptions { code, tier_up, only_clones, .. } = jit.options;
+        // Clones are compiled before what calls them, and nothing else is.
+        if function.callees.is_empty() || only_clones {
             return Vec::new();
         }
-        let JitOptions { code, tier_up, .. } = jit.options;
         let with_loops = tier_up.first(code.level) == Tier::Quick;
         self.table(|table| certain::callees(function, with_loops, &mut |callee| table.found(jit, callee)))
     }

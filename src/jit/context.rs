@@ -13,10 +13,10 @@ use super::run::JitRun;
 use super::shapes;
 use super::slots::{CallTarget, HeldSlot};
 use super::state::{Event, State};
-use super::tier::{self, CompilePlan, Tier};
+use super::tier::{self, Assumptions, CompilePlan, Tier};
 use super::{Jit, nanoseconds};
 use crate::budget::ContextBudget;
-use crate::codegen::{HAS_COMPILER, LoopEntry};
+use crate::codegen::{HAS_COMPILER, LoopEntry, gains_from_features};
 use crate::failure::{CallTrace, Failure, RunFailure};
 use crate::float_environment::DefaultEnvironment;
 use crate::host::Outside;
@@ -267,11 +267,24 @@ impl JitContext {
         self.prepare_those(&|_| true)
     }
 
+    /// Returns whether a function is compiled when all are.
+    fn is_prepared(&self, function: &Arc<CheckedFunction>) -> bool {
+        let gains = || {
+            let plan = self.bindings.plan(&self.jit, function, None);
+            let Assumptions { inlined, builtins } = &plan.assumptions;
+            gains_from_features(function, inlined, builtins)
+        };
+        !self.jit.options.only_clones || gains()
+    }
+
     /// Compiles an expression, without running it.
     ///
     /// # Errors
     /// If it cannot be compiled.
     pub fn prepare_expression(&self, expression: &Arc<CheckedFunction>) -> Result<(), Failure> {
+        if !self.is_prepared(expression) {
+            return Ok(());
+        }
         self.expression_code(expression, false).map(|_| ())
     }
 
@@ -283,7 +296,9 @@ impl JitContext {
         self.submit()?;
         let all = self.bindings.all().into_iter().map(|(_, definition)| definition);
         let all = all.filter(|definition| is_wanted(definition.function().name));
-        let fitting = all.filter(|definition| !self.jit.is_too_large(definition.function()));
+        let fitting = all.filter(|definition| {
+            !self.jit.is_too_large(definition.function()) && self.is_prepared(definition.function())
+        });
         let waiting = claim_pending(&self.jit, &self.bindings, fitting.collect());
         let share = waiting.len().div_ceil(self.jit.options.shards.max(1));
         let ask = |part: &[Arc<Definition>]| {

@@ -2,13 +2,17 @@
 
 use crate::binary::{self, directory, finish, in_parallel, kal};
 use kal::source::Source;
-use kal::{Config, Context, Engine, FeatureSet, Image, ImageBuilder, LineOutput, Outcome, Processor, Wanted};
+use kal::{
+    Config, Context, Engine, FeatureSet, Image, ImageBuilder, ImageTarget, LineOutput, Outcome, Processor,
+    Wanted,
+};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-const TARGETS: [&str; 3] = ["x86-64", "x86-64-v3", "x86-64-v4"];
+/// The last has clones only, and the others of the first.
+const TARGETS: [&str; 4] = ["x86-64", "x86-64-v3,clone_all", "x86-64-v4,clone_all", "x86-64-v3"];
 
 /// What a program writes.
 #[derive(Clone, Default)]
@@ -61,13 +65,14 @@ pub fn open(bytes: Vec<u8>) -> Result<Image, kal::ImageError> {
 }
 
 fn built(config: Config, sources: &[Source], target: &str) -> Image {
-    let processor: Processor = target.parse().expect("it is a processor");
-    let built = ImageBuilder::new(config).processor(processor).build(sources, Wanted::Reached);
+    let target: ImageTarget = target.parse().expect("it is a target");
+    let built = ImageBuilder::new(config).target(target).build(sources, Wanted::Reached);
     open(built.expect("it can be built").bytes).expect("it is whole")
 }
 
 fn fits(target: &str) -> bool {
-    matches!(target.parse(), Ok(Processor::Portable(features)) if features.without(FeatureSet::present()).is_empty())
+    let processor = target.split(",clone_all").next().map(str::parse);
+    matches!(processor, Some(Ok(Processor::Portable(features))) if features.without(FeatureSet::present()).is_empty())
 }
 
 fn source(path: &Path) -> Source {
@@ -92,8 +97,9 @@ fn programs_say_the_same_with_their_images_and_compile_nothing() {
         let source = source(path);
         let expected = run(&mut context(Config::new()), &source);
         for target in &targets {
-            let processor: Processor = target.parse().expect("it is a processor");
-            let builder = ImageBuilder::new(Config::new()).processor(processor);
+            let target: ImageTarget = target.parse().expect("it is a target");
+            let base = ImageTarget::complete(Processor::Portable(FeatureSet::default()));
+            let builder = ImageBuilder::new(Config::new()).target(base).target(target);
             let image = match builder.build(std::slice::from_ref(&source), Wanted::Reached) {
                 Ok(built) => open(built.bytes).map_err(|error| error.to_string())?,
                 // What cannot be read has no image.
@@ -225,6 +231,53 @@ fn images_are_built_in_a_process_of_their_own_and_in_any_number_of_shards() {
 }
 
 #[test]
+fn functions_that_gain_from_a_target_are_cloned_and_others_are_of_its_base() {
+    if !fits("x86-64-v3") {
+        return;
+    }
+    let text = "def add(x y) x + y * 2
+        def total(n) (var s = 0 in (for i = 1, i < n in s = s + i) + s)
+        def whole(x) floor(x) + 1
+        def part(x) x % 1
+        def twice(x) whole(x) * 2
+        def fib(n) if n < 2 then n else fib(n - 1) + fib(n - 2)
+        add(1, 2) + total(10) + whole(2.5) + part(2.5) + twice(3.5) + fib(10)";
+    let program = Source::new("test", text);
+    let build = |targets: &[&str]| {
+        let target = |target: &&str| target.parse::<ImageTarget>().expect("it is a target");
+        let builder = targets.iter().map(target).fold(ImageBuilder::new(Config::new()), ImageBuilder::target);
+        builder.build(std::slice::from_ref(&program), Wanted::All)
+    };
+    let functions = |targets: &[&str]| {
+        let built = build(targets).expect("it can be built");
+        let mut context =
+            context(Config::new().image(open(built.bytes).expect("it is whole")).require_images(true));
+        assert_eq!(run(&mut context, &program), "126.5\n");
+        let stats = context.stats();
+        assert_eq!((stats.ir_generated, stats.expressions, stats.parsed_units), (0, 0, 0), "{targets:?}");
+        built.versions.iter().map(|version| version.functions).collect::<Vec<_>>()
+    };
+    // All but `add`; the expression has them inlined.
+    assert_eq!(functions(&["x86-64", "x86-64-v3"]), [7, 6]);
+    assert_eq!(functions(&["x86-64", "x86-64-v3,clone_all"]), [7, 7]);
+    assert_eq!(functions(&["x86-64", "x86-64-v2,clone_all", "x86-64-v3,base(1)"]), [7, 7, 6]);
+    // The clones are what is run, and not the functions of the base.
+    let sizes = |targets: &[&str]| {
+        build(targets)
+            .expect("it can be built")
+            .versions
+            .iter()
+            .map(|version| version.bytes)
+            .collect::<Vec<_>>()
+    };
+    let (clones, all) = (sizes(&["x86-64", "x86-64-v3"]), sizes(&["x86-64", "x86-64-v3,clone_all"]));
+    assert!(clones[0] == all[0] && clones[1] < all[1], "{clones:?} {all:?}");
+    let error = build(&["x86-64", "x86-64-v3,base(1)"]).expect_err("it is its own base");
+    let expected = "x86-64-v3,base(1): `base(1)` is no target before this one that has all functions";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
 fn a_damaged_image_is_no_answer() {
     let program = Source::new("test", "def f(x) x + 1\ndef g(x) f(x) * 2\ng(1) + 0.5");
     let bytes = ImageBuilder::new(Config::new()).build(std::slice::from_ref(&program), Wanted::Reached);
@@ -289,6 +342,18 @@ fn images_are_linked_described_and_loaded() {
     assert_eq!(run(&["--image", &file("text.so"), "-e", "1"]).code, Some(1));
     let wrong = run(&["image", "build", "--target", "x86-65", "-o", &file("x.so"), &file("app.kal")]);
     assert!(wrong.err().starts_with("error: --target: unknown processor `x86-65`"), "{}", wrong.err());
+    let wrong = run(&[
+        "image",
+        "build",
+        "--target",
+        "x86-64;x86-64-v3,base(2)",
+        "-o",
+        &file("x.so"),
+        &file("app.kal"),
+    ]);
+    let expected =
+        "error: x86-64-v3,base(2): `base(2)` is no target before this one that has all functions\n";
+    assert_eq!((wrong.err(), wrong.code), (expected, Some(1)));
 }
 
 #[test]

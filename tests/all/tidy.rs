@@ -54,6 +54,7 @@ const LAYERS: &[&[&str]] = &[
         "interrupt",
         "kernel",
         "library",
+        "image_target",
         "image_builder",
         "storing",
         "draft",
