@@ -145,6 +145,6 @@ fn tell(session: &ReplSession<'_>, resumed: &Resumed, file: &Path) {
         let line = format!("{file} is {reason}: its script has run, and what is called is compiled again");
         session.screen.line(&line);
     }
-    let count = inspect::counted(session.context.definitions().len(), "definition");
+    let count = inspect::counted(session.context.definition_count(), "definition");
     session.screen.line(&format!("{file}: {count} resumed"));
 }

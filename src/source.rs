@@ -125,10 +125,15 @@ impl Source {
     pub fn position(&self, offset: u32) -> (usize, usize) {
         let before = self.0.content.get(..offset as usize).unwrap_or(&self.0.content);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        let block = before.len() / BLOCK;
-        let line = self.lines_before()[block] + line_feeds(&before.as_bytes()[block * BLOCK..]);
         let first_column = if line_start == 0 { self.0.first.1 } else { 1 };
-        (line + self.0.first.0, before[line_start..].chars().count() + first_column)
+        (self.line(offset), before[line_start..].chars().count() + first_column)
+    }
+
+    /// Returns the line of a byte offset, from 1.
+    pub fn line(&self, offset: u32) -> usize {
+        let before = self.0.content.as_bytes().get(..offset as usize).unwrap_or(self.0.content.as_bytes());
+        let block = before.len() / BLOCK;
+        self.lines_before()[block] + line_feeds(&before[block * BLOCK..]) + self.0.first.0
     }
 
     fn lines_before(&self) -> &[usize] {

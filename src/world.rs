@@ -160,6 +160,13 @@ impl World {
         own.map(|definition| &definition.function)
     }
 
+    /// Returns the number of functions of the program itself, without decoding any.
+    pub fn own_count(&self) -> usize {
+        let layers = self.layers.iter().filter(|layer| layer.module().is_none());
+        let own = self.definitions.values().filter(|definition| definition.origin == Origin::Program);
+        layers.map(|layer| layer.len()).sum::<usize>() + own.count()
+    }
+
     /// Returns the number of functions.
     pub fn len(&self) -> usize {
         self.definitions.len() + self.layers.definition_count()

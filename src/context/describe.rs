@@ -99,6 +99,11 @@ impl Context {
         all
     }
 
+    /// Returns the number of the program's own definitions.
+    pub fn definition_count(&self) -> usize {
+        self.world.own_count()
+    }
+
     /// Returns the names of the functions that a program can call now: its own,
     /// those that it imports, with and without their qualifier, and the host's.
     pub fn function_names(&self) -> Vec<String> {
@@ -164,7 +169,7 @@ impl Context {
             signature: self.head(function),
             text: function.text().to_owned() + trailing_comment(&function.source, function.span),
             documentation: documentation(&function.source, function.span),
-            place: (function.source.name().to_owned(), function.source.position(function.span.start).0),
+            place: (function.source.name().to_owned(), function.source.line(function.span.start)),
             state,
             tier: bound.tier(),
             code_bytes: bound.code_bytes(),

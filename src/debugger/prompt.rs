@@ -168,7 +168,7 @@ impl Inner {
         }
         let function = stop.frames.first().map(|frame| frame.function.clone());
         let lines = function.map_or((0, 0), |function| {
-            let line = |at| function.source.position(at).0;
+            let line = |at| function.source.line(at);
             (line(function.span.start), line(function.span.end))
         });
         match rest.parse() {

@@ -172,7 +172,7 @@ impl Spot {
 
 /// Returns the lines of a function in its source, from 1.
 fn lines(function: &CheckedFunction) -> std::ops::RangeInclusive<usize> {
-    let line = |at| function.source.position(at).0;
+    let line = |at| function.source.line(at);
     line(function.span.start)..=line(function.span.end)
 }
 
@@ -200,7 +200,7 @@ fn next(source: &Source, line: usize, functions: &[Arc<CheckedFunction>]) -> Opt
 }
 
 fn nothing(source: &Source, line: usize) -> Missing {
-    let count = source.position(0).0 + source.text().lines().count().saturating_sub(1);
+    let count = source.line(0) + source.text().lines().count().saturating_sub(1);
     let count = if count == 1 { "1 line".to_owned() } else { format!("{count} lines") };
     let message = match source.name().starts_with('<') {
         true => format!("nothing to stop at on line {line}: the input has {count}"),

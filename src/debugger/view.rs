@@ -24,7 +24,7 @@ impl Inner {
         let mut text = self.head(stop, selected, place.as_ref());
         if let Some(place) = place {
             let source = &frame.function.source;
-            let line = |at| source.position(at).0;
+            let line = |at| source.line(at);
             let own = line(frame.function.span.start)..=line(frame.function.span.end);
             let first = place.line.saturating_sub(AROUND).max(*own.start());
             let last = (place.line + AROUND).min(*own.end());
@@ -58,7 +58,7 @@ impl Inner {
         let function = &frame.function;
         let name = self.names.text(function.name);
         let (name, place) = match &*name {
-            EXPRESSION => ("this expression", function.source.position(function.span.start).0.to_string()),
+            EXPRESSION => ("this expression", function.source.line(function.span.start).to_string()),
             name => (name, name.to_owned()),
         };
         format!(
@@ -71,7 +71,7 @@ impl Inner {
         let Some(frame) = stop.frames.get(selected) else { return };
         let place = place_of(frame);
         let here = place.as_ref().map(|place| place.line);
-        let own = frame.function.source.position(frame.function.span.start).0;
+        let own = frame.function.source.line(frame.function.span.start);
         let wanted = if line.is_empty() { Some(here.unwrap_or(own)) } else { line.parse().ok() };
         let Some(line) = wanted else { return self.error("usage: l [LINE]") };
         let lines = line.saturating_sub(LISTED).max(1)..=line.saturating_add(LISTED);
@@ -86,7 +86,7 @@ impl Inner {
     pub(super) fn list_function(&mut self, stop: &PausedRun<'_>, selected: usize) {
         let Some(frame) = stop.frames.get(selected) else { return };
         let (function, place) = (&frame.function, place_of(frame));
-        let line = |at| function.source.position(at).0;
+        let line = |at| function.source.line(at);
         let lines = line(function.span.start)..=line(function.span.end);
         let text = excerpt(&function.source, lines, place.as_ref());
         self.console.say(&text);
@@ -94,7 +94,7 @@ impl Inner {
 
     /// Shows what is defined.
     pub(super) fn list_functions(&mut self) {
-        let line = |function: &CheckedFunction| function.source.position(function.span.start).0;
+        let line = |function: &CheckedFunction| function.source.line(function.span.start);
         let mut lines: Vec<String> = self
             .scope
             .world

@@ -28,7 +28,7 @@ fn lines<'a>(function: &'a CheckedFunction, callee: &'a CheckedFunction) -> impl
         _ => false,
     };
     let calls = function.nodes.iter().zip(function.spans.iter()).filter(move |(node, _)| is_call(node));
-    calls.map(|(_, span)| function.source.position(span.start).0)
+    calls.map(|(_, span)| function.source.line(span.start))
 }
 
 /// Returns whether another callee of a function may call `callee` in turn: if

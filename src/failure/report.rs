@@ -318,7 +318,7 @@ fn defined_after(name: &str, call: &Label) -> Option<usize> {
         is_apart && head.is_some_and(|after| after.trim_start().starts_with('('))
     };
     let at = rest.match_indices("def ").map(|(at, _)| at).find(defines)?;
-    Some(call.source.position(call.span.end + at as u32).0)
+    Some(call.source.line(call.span.end + at as u32))
 }
 
 /// How many parameters a trace names.

@@ -52,7 +52,7 @@ fn write(session: &mut ReplSession<'_>, path: &Path) -> Result<(), CommandError>
         let failed = |error| CommandError::File { path: path.to_owned(), error };
         write_atomically(path, script.as_bytes()).map_err(failed)?;
     }
-    let count = counted(session.context.definitions().len(), "definition");
+    let count = counted(session.context.definition_count(), "definition");
     session.screen.line(&format!("{}: {count} saved{about}", file::shown(path)));
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! The file of a session: `:save work.kses`, `kal --resume work.kses`, `:autosave on`.
 
 use super::command::CommandError;
-use crate::bytes::checksum;
 use crate::config::Mode;
 use crate::context::{Context, Resumed};
+use crate::fingerprint::Fingerprint;
 use crate::terminal::file::{self, write_atomically};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -22,10 +22,15 @@ pub(super) struct SessionFile {
     path: Option<PathBuf>,
     /// Whether it is written after every input.
     is_automatic: bool,
-    /// The checksum of what was written last.
-    written: Option<u64>,
+    /// The identity of what was written last.
+    written: Option<Fingerprint>,
     /// When it is written next at the earliest, but for the end.
     next: Option<Instant>,
+}
+
+/// Returns the identity of a saved session.
+fn identity(bytes: &[u8]) -> Fingerprint {
+    Fingerprint::of_bytes("kal 2026 saved session", bytes)
 }
 
 /// Returns whether a path is that of a session.
@@ -59,7 +64,7 @@ impl SessionFile {
     fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
         let failed = |error| CommandError::File { path: path.to_owned(), error };
         write_atomically(path, bytes).map_err(failed)?;
-        self.written = Some(checksum(bytes));
+        self.written = Some(identity(bytes));
         Ok(())
     }
 
@@ -89,7 +94,7 @@ impl SessionFile {
         let is_early = !is_at_end && self.next.is_some_and(|next| begun < next);
         let Some(path) = self.path.clone().filter(|_| self.is_automatic && !is_early) else { return Ok(()) };
         let saved = context.save().map_err(CommandError::from).and_then(|saved| {
-            let is_new = self.written != Some(checksum(&saved.bytes));
+            let is_new = self.written != Some(identity(&saved.bytes));
             if is_new { self.write(&path, &saved.bytes) } else { Ok(()) }
         });
         let now = Instant::now();
