@@ -155,10 +155,10 @@ robustness:
 	KAL_PROGRAMS=20000 KAL_RECURSIONS=10000 KAL_REDEFINITIONS=100000 KAL_HUGE=100000 \
 	  KAL_HUGE_SECONDS=10 KAL_INTERRUPTS=200 KAL_INTERRUPT_MS=200 KAL_EXITS=1000 KAL_FORKS=200 \
 	  KAL_EDITS=3000 KAL_CHANGES=500 KAL_KILLS=1000 KAL_IMAGES=100000 KAL_SESSIONS=100000 \
-	  KAL_EXECUTABLE_MUTATIONS=100000 \
+	  KAL_PACK_MUTATIONS=1000000 KAL_EXECUTABLE_MUTATIONS=100000 \
 	  $(CARGO) test --release --locked --test all -- --nocapture --test-threads 1 \
 	  differential:: robustness:: signals:: forking:: exiting:: caching:: \
-	  images:: resuming:: executables::
+	  images:: resuming:: executables:: damaged_packs::
 
 soak:
 	KAL_SOAK=$(or $(TIME),1800) $(CARGO) test --release --locked --test all -- --nocapture soak::

@@ -216,6 +216,16 @@ fn is_list(text: &str) -> bool {
         && words.next().is_some_and(is_operand)
 }
 
+/// Returns the help for a name with hyphens that ends at `end`, but for blanks: `my-count`.
+pub fn hyphenated(text: &str, end: usize) -> Option<String> {
+    let before = text.get(..end)?.trim_end_matches(' ');
+    let is_part = |letter: char| letter.is_alphanumeric() || "_-".contains(letter);
+    let word = before.rsplit(|letter| !is_part(letter)).next()?;
+    let is_name = |part: &str| part.starts_with(|first: char| first.is_alphabetic() || first == '_');
+    (word.contains('-') && word.split('-').all(is_name))
+        .then(|| format!("names have no `-`: `{}`", word.replace('-', "_")))
+}
+
 /// Returns the diagnostic for an `=` at `place` whose left side is not a
 /// variable.
 pub fn bad_assignment(source: &Source, place: Span) -> Diagnostic {
@@ -224,8 +234,10 @@ pub fn bad_assignment(source: &Source, place: Span) -> Diagnostic {
     }
     let symbol = source.slice(place);
     let message = format!("the left side of `{symbol}` is not a variable");
+    let hyphenated = hyphenated(source.text(), place.start as usize);
     let help = match defined(source.text(), place.start) {
         _ if is_typed(source, place) => NO_TYPES.to_owned(),
+        _ if hyphenated.is_some() => hyphenated.unwrap_or_default(),
         _ if UPDATES.contains(&symbol) => {
             format!("to compute without a variable, write `x {} y`", &symbol[..1])
         }

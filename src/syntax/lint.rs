@@ -168,6 +168,9 @@ fn past_the_end(item: &Item, body: &Ast, step: usize, names: &Names) -> Option<D
     if nodes[counter] != Node::Variable(variable) || !end.iter().all(is_end) {
         return None;
     }
+    if is_tested(&nodes[step + 1..], variable, end) {
+        return None;
+    }
     let first = body.spans[counter];
     if item.source.text()[..first.start as usize].trim_end().ends_with('(') {
         return None;
@@ -179,6 +182,23 @@ fn past_the_end(item: &Item, body: &Ast, step: usize, names: &Names) -> Option<D
     let found = warning(ErrorCode::PastTheEnd, item, span, message, "tested after the body");
     let help = format!("to end with {end}, write `{variable} {strict} {end}`; if it is meant, `({written})`");
     Some(found.with_help(help))
+}
+
+/// Returns whether the body of a `for`, which these nodes begin with, compares its variable with
+/// its end: it knows that it runs for that as well.
+fn is_tested(nodes: &[Node], variable: Name, end: &[Node]) -> bool {
+    let mut depth = 1;
+    let body = nodes.iter().take_while(|node| {
+        depth += i32::from(matches!(node, Node::ForVariable(_))) - i32::from(**node == Node::For);
+        depth > 0
+    });
+    let body = &nodes[..body.count()];
+    let variable = [Node::Variable(variable)];
+    let tests = [[&variable, end].concat(), [end, &variable].concat()];
+    body.windows(end.len() + 2).any(|window| {
+        let Some((Node::Binary(op), operands)) = window.split_last() else { return false };
+        op.comparison().is_some() && tests.iter().any(|test| test == operands)
+    })
 }
 
 /// Returns the name `nan`, if an item uses it and does not bind it itself.

@@ -10,6 +10,7 @@ mod cli;
 mod columns;
 mod commands;
 mod deadlines;
+mod damaged_packs;
 mod debugger;
 mod declarations;
 mod denied;

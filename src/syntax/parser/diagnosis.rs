@@ -95,7 +95,8 @@ impl SyntaxFailure {
         };
         let intended = self.intended(tokens, start).map(|keyword| format!("did you mean `{keyword}`?"));
         let nested = || self.is_nested(tokens, start).then(|| NESTED.to_owned());
-        match intended.or(closed).or_else(nested).or_else(|| self.cure(tokens, builder)) {
+        let hyphenated = self.hyphenated(tokens);
+        match hyphenated.or(intended).or(closed).or_else(nested).or_else(|| self.cure(tokens, builder)) {
             Some(help) => diagnostic.with_help(help),
             None => diagnostic,
         }
@@ -110,6 +111,20 @@ impl SyntaxFailure {
             _ if self.is_stray_parenthesis(tokens) => "this `)` closes nothing".to_owned(),
             _ => format!("expected {}, found {found}", self.expected.words()),
         }
+    }
+
+    /// Returns the help for a name with hyphens: `def my-function(x)`, `var my-var = 3`.
+    fn hyphenated(self, tokens: &Tokens) -> Option<String> {
+        if self.expected.contains(Expected::EXPRESSION) || self.at >= tokens.len() {
+            return None;
+        }
+        let is_hyphen = tokens.text(self.at) == "-";
+        let is_name_wanted = self.expected.contains(Expected::terminal(Terminal::Identifier));
+        let next = (self.at + 1 < tokens.len()).then(|| tokens.span(self.at + 1).end);
+        let end = if is_hyphen { next? } else { tokens.span(self.at).start };
+        (is_hyphen || is_name_wanted)
+            .then(|| foreign::hyphenated(tokens.source().text(), end as usize))
+            .flatten()
     }
 
     /// Returns whether the body of a definition begins with another one, on a line that is
