@@ -468,6 +468,12 @@ impl Backend {
         }
     }
 
+    /// Returns whether the interpreter is lent to each run.
+    #[inline]
+    pub(crate) fn has_interpreter(&self) -> bool {
+        matches!(self, Self::Tiered(_))
+    }
+
     /// Calls a function whose code needs no run; `None`, without effect, if it may need one.
     #[inline]
     pub(crate) fn call_context_free(&self, handle: &CallHandle, arguments: CallArguments<'_>) -> Option<f64> {
