@@ -11,15 +11,18 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 
 thread_local! {
-    /// The register as the host has it, while the library computes on this thread.
-    static HOST: Cell<u32> = const { Cell::new(register::DEFAULT) };
+    /// The register as the host has it, while the library computes on this thread; [`OUTSIDE`]
+    /// while the host does.
+    static HOST: Cell<u32> = const { Cell::new(OUTSIDE) };
 }
 
+/// No value of the register, most of whose bits are 0.
+const OUTSIDE: u32 = u32::MAX;
+
 /// The default environment, in force on this thread until it is dropped; then that of the
-/// host is, with the flags that were raised in it. May be entered again inside.
+/// host is, with the flags that were raised in it. To enter it again inside changes nothing.
 pub struct DefaultEnvironment {
-    /// What [`HOST`] was before.
-    outer: u32,
+    is_outermost: bool,
     /// It is of this thread.
     thread: PhantomData<*const ()>,
 }
@@ -29,17 +32,22 @@ impl DefaultEnvironment {
     /// and writing it half of one, so it is read once, and written without another look.
     #[inline]
     pub fn enter() -> Self {
-        let host = register::read();
-        let outer = HOST.replace(host);
-        set_default(host);
-        Self { outer, thread: PhantomData }
+        let is_outermost = HOST.get() == OUTSIDE;
+        if is_outermost {
+            let host = register::read();
+            HOST.set(host);
+            set_default(host);
+        }
+        Self { is_outermost, thread: PhantomData }
     }
 }
 
 impl Drop for DefaultEnvironment {
     #[inline]
     fn drop(&mut self) {
-        register::write(HOST.replace(self.outer));
+        if self.is_outermost {
+            register::write(HOST.replace(OUTSIDE));
+        }
     }
 }
 
@@ -54,10 +62,14 @@ pub fn in_default<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Calls a function of the host in the host's environment; what it changes there stays.
-/// Must be inside a [`DefaultEnvironment`]. The function must not unwind.
+/// Calls a function of the host in the host's environment; what it changes there stays. The
+/// function must not unwind.
 pub fn as_host<T>(function: impl FnOnce() -> T) -> T {
-    register::write(HOST.get());
+    let host = HOST.replace(OUTSIDE);
+    if host == OUTSIDE {
+        return function();
+    }
+    register::write(host);
     let result = function();
     let host = register::read();
     HOST.set(host);
@@ -126,6 +138,7 @@ mod tests {
         register::write(OTHER);
         let seen = {
             let _environment = DefaultEnvironment::enter();
+            let again = DefaultEnvironment::enter();
             let entered = register::read();
             // Raises a flag.
             assert!(std::hint::black_box(1.0) / std::hint::black_box(3.0) < 1.0);
@@ -138,6 +151,7 @@ mod tests {
                 register::write(register::read() ^ 0x2000);
                 (outside, inside)
             });
+            drop(again);
             (entered, nested, register::read())
         };
         let after = register::read();
