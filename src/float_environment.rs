@@ -63,18 +63,26 @@ pub fn in_default<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Calls a function of the host in the host's environment; what it changes there stays. The
-/// function must not unwind.
+/// function may unwind.
 pub fn as_host<T>(function: impl FnOnce() -> T) -> T {
+    /// The way back into the default environment.
+    struct Return;
+
+    impl Drop for Return {
+        fn drop(&mut self) {
+            let host = register::read();
+            HOST.set(host);
+            set_default(host);
+        }
+    }
+
     let host = HOST.replace(OUTSIDE);
     if host == OUTSIDE {
         return function();
     }
     register::write(host);
-    let result = function();
-    let host = register::read();
-    HOST.set(host);
-    set_default(host);
-    result
+    let _return = Return;
+    function()
 }
 
 /// Sets what is not as by default in a register that holds `present`.
@@ -154,8 +162,13 @@ mod tests {
             drop(again);
             (entered, nested, register::read())
         };
+        let panicked = std::panic::catch_unwind(|| {
+            let _environment = DefaultEnvironment::enter();
+            as_host(|| std::panic::resume_unwind(Box::new(())));
+        });
         let after = register::read();
         register::write(before);
+        assert!(panicked.is_err());
         let (entered, (outside, inside), again) = seen;
         assert_eq!(entered & register::CONTROL, register::DEFAULT);
         assert_eq!(outside, OTHER);

@@ -18,7 +18,7 @@ pub(crate) mod printing;
 pub(crate) mod sink;
 
 use crate::bytes::Writer;
-use crate::float_environment;
+use crate::float_environment::as_host;
 use crate::name::{HeldName, Name, Names};
 use crate::stop::StopHandle;
 pub use foreign::{ForeignError, ForeignFunction};
@@ -417,8 +417,7 @@ impl HostFunctions {
         let mut call = Call { arguments, output: &mut **output, state, stopper };
         // A panic must not cross frames of compiled code.
         let mut caught = || catch_unwind(AssertUnwindSafe(|| closure(&mut call)));
-        let mut in_environment =
-            || if *is_of_host { float_environment::as_host(&mut caught) } else { caught() };
+        let mut in_environment = || if *is_of_host { as_host(&mut caught) } else { caught() };
         let result = nesting::inside(stopper, || {
             let Some(place) = self.place else { return in_environment() };
             let mut result = Ok(Err(HostError("it was not called".into())));
@@ -510,7 +509,7 @@ const OUTSIDE: &[(&str, u32, Closed)] = &[
     ("clock", 0, |call| Ok(call.state.clock())),
     ("now", 0, |_| Ok(outside::now())),
     ("read", 0, |call| {
-        call.output.flush()?;
+        as_host(|| call.output.flush())?;
         call.state.input.next(call.stopper)
     }),
     ("arg", 1, |call| call.state.argument(call.arguments[0])),
@@ -518,14 +517,14 @@ const OUTSIDE: &[(&str, u32, Closed)] = &[
 ];
 
 fn printd(call: &mut Call<'_>) -> Result<f64, HostError> {
-    call.output.value(call.arguments[0])?;
+    as_host(|| call.output.value(call.arguments[0]))?;
     Ok(0.0)
 }
 
 /// Writes the byte whose number is the argument, rounded towards zero and taken
 /// modulo 256, as C's `putchar((char)x)` does.
 fn putchard(call: &mut Call<'_>) -> Result<f64, HostError> {
-    call.output.byte(call.arguments[0] as i64 as u8)?;
+    as_host(|| call.output.byte(call.arguments[0] as i64 as u8))?;
     Ok(0.0)
 }
 

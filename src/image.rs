@@ -387,14 +387,16 @@ fn read(bytes: &[u8]) -> Result<ImageParts, Damage> {
             Some(Arc::new(Prelude { source, snapshot: Snapshot::read(&mut head)? }))
         }
     };
-    let mut complete: Vec<bool> = Vec::new();
+    let mut before: Vec<(FeatureSet, bool)> = Vec::new();
     let versions = head.many(|head| {
         let (features, base, functions) = (head.word()?, head.word()?, head.word()?);
         let features = FeatureSet::of_bits(features).ok_or(head.damage("unknown features"))?;
         let base = (base != NO_BASE).then_some(base as usize);
-        let has_base = base.is_none_or(|base| complete.get(base) == Some(&true));
+        let is_base =
+            |(needed, is_complete): &(FeatureSet, bool)| *is_complete && needed.without(features).is_empty();
+        let has_base = base.is_none_or(|base| before.get(base).is_some_and(is_base));
         head.expect(has_base, "a version whose base is none")?;
-        complete.push(base.is_none());
+        before.push((features, base.is_none()));
         let pack = |_: &ImageSource| {
             let (start, length) = (head.long()? as usize, head.long()? as usize);
             let end = start.checked_add(length).filter(|end| *end <= bytes.len());

@@ -90,7 +90,7 @@ impl ImageBuilder {
     }
 
     /// Adds a target to those that were added before. There is one version for each kind of
-    /// processor, that of the first target that names it.
+    /// processor, with all functions if one of the targets that name it has all.
     #[must_use]
     pub fn target(mut self, target: ImageTarget) -> Self {
         let target = ImageTarget { processor: Processor::Portable(target.features()), ..target };

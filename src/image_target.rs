@@ -71,7 +71,12 @@ impl ImageTarget {
     pub(crate) fn versions(targets: &[Self]) -> Result<Vec<(FeatureSet, Option<usize>)>, ImageTargetError> {
         let mut merged: Vec<Self> = Vec::new();
         let mut numbers = Vec::with_capacity(targets.len());
-        for target in targets {
+        for (own, target) in targets.iter().enumerate() {
+            if let TargetFunctions::Clones(Some(asked)) = target.functions
+                && asked >= own
+            {
+                return Err(ImageTargetError::NoBase(*target, asked));
+            }
             let known = merged.iter().position(|known| known.features() == target.features());
             numbers.push(known.unwrap_or(merged.len()));
             match known {
@@ -187,6 +192,8 @@ mod tests {
             ("x86-64,base(0)", 0),
             ("x86-64;x86-64-v3;x86-64-v4,base(1)", 1),
             ("x86-64;x86-64-v3,base(2);x86-64-v4", 2),
+            ("x86-64;x86-64-v3;x86-64-v3,base(9)", 9),
+            ("x86-64;x86-64-v3,base(2);x86-64", 2),
         ] {
             let error = bases(list).expect_err("it has no base");
             assert!(error.ends_with(&format!("`base({base})` {no_base}")), "{error}");

@@ -123,7 +123,7 @@ impl Source {
     /// Returns line and column of a byte offset, both from 1; columns count
     /// characters.
     pub fn position(&self, offset: u32) -> (usize, usize) {
-        let before = self.0.content.get(..offset as usize).unwrap_or(&self.0.content);
+        let before = self.before(offset);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let first_column = if line_start == 0 { self.0.first.1 } else { 1 };
         (self.line(offset), before[line_start..].chars().count() + first_column)
@@ -131,9 +131,14 @@ impl Source {
 
     /// Returns the line of a byte offset, from 1.
     pub fn line(&self, offset: u32) -> usize {
-        let before = self.0.content.as_bytes().get(..offset as usize).unwrap_or(self.0.content.as_bytes());
+        let before = self.before(offset).as_bytes();
         let block = before.len() / BLOCK;
         self.lines_before()[block] + line_feeds(&before[block * BLOCK..]) + self.0.first.0
+    }
+
+    /// Returns the text before a byte offset, or before the character that it is inside of.
+    fn before(&self, offset: u32) -> &str {
+        &self.0.content[..self.0.content.floor_char_boundary(offset as usize)]
     }
 
     fn lines_before(&self) -> &[usize] {
@@ -179,6 +184,8 @@ mod tests {
         let positions = offsets.map(|offset| source.position(offset));
         let expected = [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1), (3, 3), (3, 4), (4, 1), (4, 1)];
         assert_eq!(positions, expected);
+        assert_eq!(source.position(1), (1, 1));
+        assert!(offsets.iter().all(|offset| source.line(*offset) == source.position(*offset).0));
         assert_eq!(Source::new("test", "").position(0), (1, 1));
     }
 

@@ -10,7 +10,7 @@
 use super::VARIABLE_COUNT;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
 
-/// The instruction that a *context-free* body begins with, `nop [rax + rax + …]`: optimised code that
+/// The instruction that a *context-free* body begins with, `nop [rax + rax + …]`: code of LLVM that
 /// does not use its execution context, so it reads and writes no variable, calls nothing
 /// through a slot and polls nowhere. It is small, and may run on any stack.
 pub const CONTEXT_FREE: u64 = u64::from_le_bytes([0x0f, 0x1f, 0x84, 0x00, 0x4b, 0x61, 0x6c, 0x2e]);

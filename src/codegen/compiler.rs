@@ -182,6 +182,9 @@ impl Compiler {
             module.verify().map_err(|error| CodegenError::Internal(error.to_string()))?;
         }
         machine.pipeline.optimize(&module);
+        if listing != Some(Listing::Ir) {
+            machine.pipeline.mark(&module);
+        }
         match listing {
             None => Ok(machine.pipeline.emit(&module)),
             Some(Listing::Ir) => Ok(module.print_to_string().to_bytes().to_vec()),

@@ -99,7 +99,7 @@ pub fn gains_from_features(
         Builtin::Instruction(intrinsic) => {
             matches!(intrinsic, Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Trunc | Intrinsic::Fmod)
         }
-        Builtin::Call(function) => ["fma", "mod", "rint", "round"].contains(&function.text()),
+        Builtin::Call(function) => ["fma", "mod", "rint", "nearbyint"].contains(&function.text()),
     };
     let is_remainder = |node: &CheckedNode| matches!(node, CheckedNode::Binary(BinaryOp::Remainder));
     let mut parts = inlined.iter().map(|inlined| &**inlined).chain([function]);

@@ -5,6 +5,7 @@ use crate::backend::CallHandle;
 use crate::error::Error;
 use crate::failure::RunFailure;
 use crate::float_environment::DefaultEnvironment;
+use crate::host::nesting;
 use crate::name::HeldName;
 use crate::runtime::CallArguments;
 use crate::sema;
@@ -42,11 +43,11 @@ impl Context {
         result.map_err(|stopped| self.call_stopped(&stopped))
     }
 
-    /// Returns whether a call that needs no run may be made, whatever may stop runs: it is over
-    /// before that is noticed.
+    /// Returns whether a call that needs no run may be made, whatever time it may take: it is
+    /// over before that is noticed. What stops a run stops the calls in its closures as well.
     #[inline]
     fn may_call_at_once(&self) -> bool {
-        self.fuel.is_none() && self.deadline.is_none() && self.debugger.is_none()
+        self.fuel.is_none() && self.deadline.is_none() && self.debugger.is_none() && !nesting::is_inside()
     }
 
     /// Calls a function where there is a limit or a debugger. Not inlined: without

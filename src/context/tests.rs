@@ -185,6 +185,8 @@ fn a_call_needs_a_run_only_if_its_code_uses_the_context() {
     let config = || Config::new().tier_up(TierUp::Never).level(Level::O2);
     for mode in [Mode::Lazy, Mode::Eager] {
         for (text, arguments, value, is_context_free) in cases {
+            // Without checks, loops do not poll.
+            let is_context_free = is_context_free || cfg!(feature = "unchecked") && text.contains("for ");
             let engine = Engine::with_config(config().mode(mode)).expect("an engine starts");
             let mut context = engine.context().expect("a context starts");
             context.eval(text).expect("it is defined");

@@ -3,6 +3,7 @@
 
 use super::decimal::format_number;
 use super::sink::{HostError, Output};
+use crate::float_environment::as_host;
 use crate::stop::StopHandle;
 use std::io::{self, IsTerminal, Read};
 use std::time::{Duration, Instant, SystemTime};
@@ -176,7 +177,7 @@ impl NumberInput {
         }
         self.buffer.resize(CHUNK, 0);
         let length = match &mut self.stream {
-            InputStream::Host(stream) => stream.read(&mut self.buffer),
+            InputStream::Host(stream) => as_host(|| stream.read(&mut self.buffer)),
             InputStream::Standard => read_standard(&mut self.buffer, stopper),
         };
         self.buffer.truncate(*length.as_ref().unwrap_or(&0));

@@ -6,6 +6,7 @@
 
 use super::decimal::format_number;
 use super::sink::{HostError, Output};
+use crate::float_environment::as_host;
 
 /// Writes bytes of a text, given by [`pieces`].
 pub const TEXT: &str = "print text";
@@ -108,7 +109,7 @@ fn blanks(output: &mut dyn Output, count: f64) -> Result<(), HostError> {
 }
 
 fn write(output: &mut dyn Output, bytes: &[u8]) -> Result<(), HostError> {
-    bytes.iter().try_for_each(|byte| output.byte(*byte))?;
+    as_host(|| bytes.iter().try_for_each(|byte| output.byte(*byte)))?;
     Ok(())
 }
 

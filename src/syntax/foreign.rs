@@ -226,6 +226,15 @@ pub fn hyphenated(text: &str, end: usize) -> Option<String> {
         .then(|| format!("names have no `-`: `{}`", word.replace('-', "_")))
 }
 
+/// Returns whether a name with hyphens before `end` is what an item begins with, or what `var`
+/// declares, and so is no difference.
+fn begins_item(text: &str, end: u32) -> bool {
+    let before = text[..end as usize].trim_end_matches(' ');
+    let start = before.rfind(|letter: char| !letter.is_alphanumeric() && !"_-".contains(letter));
+    let before = before[..start.map_or(0, |at| at + 1)].trim_end_matches([' ', '\t']);
+    before.is_empty() || before.ends_with([';', '\n']) || before.ends_with("var")
+}
+
 /// Returns the diagnostic for an `=` at `place` whose left side is not a
 /// variable.
 pub fn bad_assignment(source: &Source, place: Span) -> Diagnostic {
@@ -234,7 +243,8 @@ pub fn bad_assignment(source: &Source, place: Span) -> Diagnostic {
     }
     let symbol = source.slice(place);
     let message = format!("the left side of `{symbol}` is not a variable");
-    let hyphenated = hyphenated(source.text(), place.start as usize);
+    let hyphenated =
+        hyphenated(source.text(), place.start as usize).filter(|_| begins_item(source.text(), place.start));
     let help = match defined(source.text(), place.start) {
         _ if is_typed(source, place) => NO_TYPES.to_owned(),
         _ if hyphenated.is_some() => hyphenated.unwrap_or_default(),

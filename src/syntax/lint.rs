@@ -185,7 +185,7 @@ fn past_the_end(item: &Item, body: &Ast, step: usize, names: &Names) -> Option<D
 }
 
 /// Returns whether the body of a `for`, which these nodes begin with, compares its variable with
-/// its end: it knows that it runs for that as well.
+/// its end: it knows that it runs for that as well. Not if it binds a name itself.
 fn is_tested(nodes: &[Node], variable: Name, end: &[Node]) -> bool {
     let mut depth = 1;
     let body = nodes.iter().take_while(|node| {
@@ -193,6 +193,9 @@ fn is_tested(nodes: &[Node], variable: Name, end: &[Node]) -> bool {
         depth > 0
     });
     let body = &nodes[..body.count()];
+    if body.iter().any(|node| matches!(node, Node::Bind(_) | Node::ForVariable(_))) {
+        return false;
+    }
     let variable = [Node::Variable(variable)];
     let tests = [[&variable, end].concat(), [end, &variable].concat()];
     body.windows(end.len() + 2).any(|window| {

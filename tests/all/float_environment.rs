@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::modes::MODES;
-use kal::host::HostError;
+use kal::host::{HostError, Output};
 use kal::source::Source;
 use kal::{Config, Context, Engine};
 use std::arch::asm;
@@ -154,6 +154,75 @@ fn what_is_told_of_outcomes_is_told_in_the_environment_of_the_host() {
     });
     assert_eq!(*seen.lock().unwrap(), [OTHER; 3]);
     assert_eq!(after, OTHER);
+}
+
+/// What is told of outcomes may panic.
+#[test]
+fn a_panic_of_the_host_leaves_it_its_environment() {
+    let mut context = Engine::new().and_then(|engine| engine.context()).expect("a context");
+    let source = Source::new("<test>", "def third(x) x / 3; third(1e-310)");
+    let (panicked, after) = within(OTHER, || {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _ = context.run(&source, &mut |_, _| panic!("it is not what was expected"));
+        }))
+    });
+    assert!(panicked.is_err());
+    assert_eq!(after, OTHER);
+    let (value, after) = within(OTHER, || context.eval("1e-310 / 3"));
+    assert_eq!(value.expect("it runs").map(f64::to_bits), Some(3.333333333333e-311_f64.to_bits()));
+    assert_eq!(after, OTHER);
+}
+
+/// Where a program writes to and reads from is the host's.
+#[test]
+fn outputs_and_inputs_have_the_environment_of_the_host() {
+    #[derive(Clone, Default)]
+    struct Seen(Arc<Mutex<Vec<u32>>>);
+
+    impl Seen {
+        fn look(&self) {
+            self.0.lock().unwrap().push(read());
+        }
+    }
+
+    impl Output for Seen {
+        fn value(&mut self, _: f64) -> std::io::Result<()> {
+            self.look();
+            Ok(())
+        }
+
+        fn byte(&mut self, _: u8) -> std::io::Result<()> {
+            self.look();
+            Ok(())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            self.look();
+            Ok(())
+        }
+    }
+
+    impl std::io::Read for Seen {
+        fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+            self.look();
+            bytes[..4].copy_from_slice(b"0.1 ");
+            Ok(4)
+        }
+    }
+
+    for (mode, configure) in MODES {
+        let seen = Seen::default();
+        let output = seen.clone();
+        let config = Config::new().output(move || Box::new(output.clone()));
+        let engine = Engine::with_config(configure(config)).expect("an engine starts");
+        let mut context = engine.context().expect("a context");
+        context.set_input(Box::new(seen.clone()));
+        let program = "printd(1); print(\"text\", 2); write(3); putchard(10); read() * 1";
+        let (value, _) = within(OTHER, || context.eval(program));
+        assert_eq!(value.expect("it runs"), Some(0.1), "{mode}");
+        let seen = seen.0.lock().unwrap();
+        assert!(seen.len() > 8 && seen.iter().all(|value| value | 0x3f == OTHER | 0x3f), "{mode}: {seen:x?}");
+    }
 }
 
 /// A host without other settings has no flags that a program has raised.

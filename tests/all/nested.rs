@@ -186,6 +186,27 @@ fn a_deadline_outside_reaches_runs_in_other_contexts() {
     }
 }
 
+/// A closure that calls small functions, none of which takes long, is over when its run is.
+#[test]
+fn a_deadline_outside_reaches_calls_that_need_no_run() {
+    for (mode, configure) in MODES {
+        for text in ["def f(x) x + 1", "var v = 1; def f(x) x + v"] {
+            let mut inner = context(configure(Config::new()));
+            inner.eval(text).expect("it is defined");
+            let f = inner.function::<fn(f64) -> f64>("f").expect("it is there");
+            let inner = Mutex::new(inner);
+            let mut outer = context(configure(Config::new().host_function("solve", 0, move |_| {
+                let (mut inner, mut x) = (inner.lock().expect("no closure panics"), 0.0);
+                loop {
+                    x = f.call(&mut inner, (x,)).map_err(|error| HostError(error.to_string()))?;
+                }
+            })));
+            outer.set_deadline(Some(Instant::now() + Duration::from_millis(100)));
+            assert_eq!(code(outer.eval("solve()")), ErrorCode::DeadlineExceeded, "{mode}: {text}");
+        }
+    }
+}
+
 #[test]
 fn an_interrupt_outside_reaches_runs_in_other_contexts() {
     for (mode, configure) in MODES {

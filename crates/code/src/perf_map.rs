@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{Mode, OFlags, fstat, open};
@@ -26,8 +27,11 @@ impl PerfMap {
     /// Why names cannot be written, for people.
     pub(super) fn open() -> Result<Self, String> {
         let process = std::process::id();
+        /// The process that has opened its map last.
+        static OPENED: AtomicU32 = AtomicU32::new(0);
+        let is_first = OPENED.swap(process, Ordering::Relaxed) != process;
         let path = format!("/tmp/perf-{process}.map");
-        let file = open_own(&path).map_err(|error| format!("cannot write {path}: {error}"))?;
+        let file = open_own(&path, is_first).map_err(|error| format!("cannot write {path}: {error}"))?;
         Ok(Self { file, process })
     }
 
@@ -42,13 +46,13 @@ impl PerfMap {
     }
 }
 
-/// Opens the file to append to; what an earlier process of the same number left there goes.
-/// (In containers, processes often have the same numbers at each start.)
+/// Opens the file to append to. The first time, what an earlier process of the same number left
+/// there goes. (In containers, processes often have the same numbers at each start.)
 ///
 /// # Errors
 /// If it is not this user's alone: in a world-writable directory, another user may have put
 /// a link there.
-fn open_own(path: &str) -> io::Result<File> {
+fn open_own(path: &str, is_first: bool) -> io::Result<File> {
     let flags = OFlags::WRONLY
         | OFlags::APPEND
         | OFlags::CREATE
@@ -62,9 +66,8 @@ fn open_own(path: &str) -> io::Result<File> {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     // Another compiler of this process may have written names.
-    if started()
-        .is_some_and(|started| file.metadata().and_then(|it| it.modified()).is_ok_and(|at| at < started))
-    {
+    let written = file.metadata()?.modified()?;
+    if is_first && started().is_some_and(|started| written < started) {
         file.set_len(0)?;
     }
     Ok(file)

@@ -438,12 +438,9 @@ void kal_pipeline_optimize(void *P, LLVMModuleRef M) {
   pipeline(P)->IR.run(*unwrap(M));
 }
 
-/// Emits an optimised module as an object file. The bytes belong to the
-/// pipeline and are valid until its next use. Small functions that do not use their
-/// context begin with the eight bytes of ContextFree, an instruction without effect.
-void kal_pipeline_emit(void *P, LLVMModuleRef M, uint64_t ContextFree,
-                       const char **Bytes, size_t *Size) {
-  Pipeline *Self = pipeline(P);
+/// Makes the small functions of an optimised module that do not use their context begin with
+/// the eight bytes of ContextFree, an instruction without effect.
+void kal_pipeline_mark(LLVMModuleRef M, uint64_t ContextFree) {
   for (Function &F : *unwrap(M)) {
     if (F.isDeclaration() || F.hasLocalLinkage() || F.arg_empty())
       continue;
@@ -453,6 +450,13 @@ void kal_pipeline_emit(void *P, LLVMModuleRef M, uint64_t ContextFree,
       F.setPrologueData(
           ConstantInt::get(Type::getInt64Ty(F.getContext()), ContextFree));
   }
+}
+
+/// Emits an optimised module as an object file. The bytes belong to the
+/// pipeline and are valid until its next use.
+void kal_pipeline_emit(void *P, LLVMModuleRef M, const char **Bytes,
+                       size_t *Size) {
+  Pipeline *Self = pipeline(P);
   Self->Bytes.clear();
   Self->Codegen.run(*unwrap(M));
   *Bytes = Self->Bytes.data();

@@ -34,10 +34,10 @@ unsafe extern "C" {
     fn kal_pipeline_dispose(pipeline: *mut c_void);
     fn kal_pipeline_prepare(pipeline: *mut c_void, module: LLVMModuleRef, keep_names: bool);
     fn kal_pipeline_optimize(pipeline: *mut c_void, module: LLVMModuleRef);
+    fn kal_pipeline_mark(module: LLVMModuleRef, context_free: u64);
     fn kal_pipeline_emit(
         pipeline: *mut c_void,
         module: LLVMModuleRef,
-        context_free: u64,
         bytes: *mut *const u8,
         size: *mut usize,
     );
@@ -111,15 +111,19 @@ impl Pipeline {
         unsafe { kal_pipeline_optimize(self.0.as_ptr(), module.as_mut_ptr()) }
     }
 
-    /// Emits the module as an object file, in which [context-free](CONTEXT_FREE) bodies can be
-    /// told from others.
+    /// Marks the [context-free](CONTEXT_FREE) bodies of an optimised module.
+    pub(super) fn mark(&mut self, module: &Module<'_>) {
+        // SAFETY: it is alive, and `&mut self` makes this the only use.
+        unsafe { kal_pipeline_mark(module.as_mut_ptr(), CONTEXT_FREE) }
+    }
+
+    /// Emits the module as an object file.
     pub(super) fn emit(&mut self, module: &Module<'_>) -> Vec<u8> {
         let (mut bytes, mut size) = (ptr::null(), 0);
         // SAFETY: both are alive, and `&mut self` makes this the only use; the
         // bytes are valid until the next use, and copied here.
         unsafe {
-            let (pipeline, module) = (self.0.as_ptr(), module.as_mut_ptr());
-            kal_pipeline_emit(pipeline, module, CONTEXT_FREE, &raw mut bytes, &raw mut size);
+            kal_pipeline_emit(self.0.as_ptr(), module.as_mut_ptr(), &raw mut bytes, &raw mut size);
             std::slice::from_raw_parts(bytes, size).to_vec()
         }
     }
