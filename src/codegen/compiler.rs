@@ -182,16 +182,16 @@ impl Compiler {
             module.verify().map_err(|error| CodegenError::Internal(error.to_string()))?;
         }
         machine.pipeline.optimize(&module);
-        if listing != Some(Listing::Ir) {
-            machine.pipeline.mark(&module);
-        }
         match listing {
-            None => Ok(machine.pipeline.emit(&module)),
-            Some(Listing::Ir) => Ok(module.print_to_string().to_bytes().to_vec()),
-            Some(Listing::Assembly) => machine.assembly(&module),
+            Some(Listing::Ir) => return Ok(module.print_to_string().to_bytes().to_vec()),
+            // A mark would be a number between instructions.
+            Some(Listing::Assembly) => return machine.assembly(&module),
             #[cfg(feature = "cli")]
-            Some(Listing::Object) => Ok(machine.pipeline.emit(&module)),
+            Some(Listing::Object) => {}
+            None => {}
         }
+        machine.pipeline.mark(&module);
+        Ok(machine.pipeline.emit(&module))
     }
 
     /// Sets what is compiled for. Target machines are made again if it changes.
