@@ -192,7 +192,7 @@ fn version_script(exports: &[String]) -> String {
     format!("{{\n  global:\n{global}  local:\n    *;\n}};\n")
 }
 
-/// Returns the file of the runtime: what `KAL_RUNTIME` names, or beside the command, in `lib`,
+/// Returns the file of the runtime: what `KAL_RUNTIME` names or is in that folder, or beside the command, in `lib`,
 /// or where its build leaves it.
 fn runtime() -> Result<PathBuf, LinkingError> {
     let named = std::env::var_os("KAL_RUNTIME").map(PathBuf::from);
@@ -200,22 +200,11 @@ fn runtime() -> Result<PathBuf, LinkingError> {
     let folder = command.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
     let usual = ["", "../lib", "../lib/kal", "../runtime"].map(|place| folder.join(place).join(RUNTIME));
     let file = match named {
+        Some(folder) if folder.is_dir() => folder.join(RUNTIME),
         Some(file) => file,
         None => usual.into_iter().find(|file| file.is_file()).ok_or(LinkingError::NoRuntime)?,
     };
     let bytes = std::fs::read(&file).map_err(|error| LinkingError::Io(file.clone(), error))?;
-    let is_ours = contains(&bytes, &BUILD_MARK);
+    let is_ours = memchr::memmem::find(&bytes, &BUILD_MARK).is_some();
     if is_ours { Ok(file) } else { Err(LinkingError::OtherRuntime(file)) }
-}
-
-/// Returns whether bytes contain others.
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    let mut rest = bytes;
-    while let Some(at) = rest.iter().position(|byte| *byte == part[0]) {
-        if rest[at..].starts_with(part) {
-            return true;
-        }
-        rest = &rest[at + 1..];
-    }
-    false
 }
