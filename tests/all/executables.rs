@@ -175,8 +175,6 @@ fn without_a_runtime_the_command_says_how_to_get_one() {
         "error: {other} is of another build of Kal than this command; `make runtime` builds that of this one\n"
     );
     assert_eq!(run(&other).err(), expected);
-    let its_folder = runtime().parent().expect("it is in a folder").display().to_string();
-    assert_eq!((run(&its_folder).err(), run(&its_folder).code), ("", Some(0)));
     let linker = finish(kal().env("KAL_RUNTIME", runtime()).env("CC", "/nonexistent/cc").args([
         "build",
         &source,
@@ -189,6 +187,8 @@ fn without_a_runtime_the_command_says_how_to_get_one() {
         linker.err()
     );
     assert!(!folder.path("a").exists());
+    let its_folder = runtime().parent().expect("it is in a folder").display().to_string();
+    assert_eq!((run(&its_folder).err(), run(&its_folder).code), ("", Some(0)));
     let shown = build(&["--verbose-linking", &source, "-o", &folder.name("a")]);
     assert!(shown.err().starts_with("cc ") && shown.err().contains("libkal_runtime.a"), "{}", shown.err());
 }
