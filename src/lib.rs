@@ -115,7 +115,8 @@
 //! for which an edited definition was looked at. A library brings such packs along, if `kal compile` has made them.
 //!
 //! **What was developed ships.** An *image* is a program with its modules: their checked texts
-//! and their packs, a version for each kind of processor. To make one, a context reads the
+//! and their packs, a version for each kind of processor: complete, or clones of what gains
+//! from that kind, over a complete one. To make one, a context reads the
 //! program and compiles what its expressions call in place of running them
 //! (`context::ahead`). An engine that is given an image finds in it what others find in the
 //! cache. An executable is an image that is linked with this crate without its compiler, and
@@ -133,6 +134,7 @@
 //! of compiled code only, which own nothing. No signal handler is involved.
 //! Optimised code keeps variables of the program in registers while a loop runs; there the
 //! runtime only answers that the run must leave, and the code leaves after storing them.
+//! Code that uses nothing of its context needs no run: the host just calls it.
 //!
 //! **Programs run without the compiler, too.** A *tape* is the bytecode of a
 //! function: instructions over an accumulator, without a single address in
@@ -253,7 +255,8 @@
 //! - *block*: the code of many definitions of a layer, in one range of memory; *link*:
 //!   which code in a pack is that of which definition of a text.
 //! - *image*: a program and its modules, compiled ahead; *version*: its code for the processors
-//!   that have some features.
+//!   that have some features; *clone*: the code of a function in a version that has not all of
+//!   them, and a *base* that has.
 //! - *identity*: what something was made of, as a [`Fingerprint`]; *portable code*: a
 //!   body without addresses; *pack*: a file of them.
 //! - *binding*: what a name means in a context, and its compilation status.
