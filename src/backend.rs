@@ -478,11 +478,23 @@ impl Backend {
     #[inline]
     pub(crate) fn call_context_free(&self, handle: &CallHandle, arguments: CallArguments<'_>) -> Option<f64> {
         let CallHandle::Slot(slot) = handle else { return None };
-        let compiled = match self {
+        self.jit()?.call_context_free(slot, arguments)
+    }
+
+    /// Runs a formula whose code needs no run; `None`, without effect, if it may need one.
+    #[inline]
+    pub(crate) fn call_formula_context_free(&self, code: &FormulaCode, arguments: &[f64]) -> Option<f64> {
+        let FormulaCode::Compiled(formula) = code else { return None };
+        self.jit()?.call_formula_context_free(formula, arguments)
+    }
+
+    /// Returns the JIT, if it has been set up.
+    #[inline]
+    fn jit(&self) -> Option<&JitContext> {
+        match self {
             Self::Jit(jit) => Some(jit),
             Self::Tiered(tiered) => tiered.compiled(),
-        };
-        compiled?.call_context_free(slot, arguments)
+        }
     }
 
     /// Calls a function. The handle must be for that number of arguments.

@@ -46,7 +46,7 @@ impl Context {
     /// Returns whether a call that needs no run may be made, whatever time it may take: it is
     /// over before that is noticed. What stops a run stops the calls in its closures as well.
     #[inline]
-    fn may_call_at_once(&self) -> bool {
+    pub(super) fn may_call_at_once(&self) -> bool {
         self.fuel.is_none() && self.deadline.is_none() && self.debugger.is_none() && !nesting::is_inside()
     }
 

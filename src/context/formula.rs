@@ -55,6 +55,9 @@ impl Formula {
         if asked != takes {
             return Err(Error::Arity { name: "the formula".into(), takes, asked });
         }
+        if let Some(value) = self.call_context_free(context, arguments) {
+            return Ok(value);
+        }
         let _environment = DefaultEnvironment::enter();
         let _limit = context.limit()?;
         context.backend.admit_formula(&self.engine, &self.code)?;
@@ -67,6 +70,14 @@ impl Formula {
             context.suggestions.refill();
             context.stopped(&stopped)
         })
+    }
+
+    /// Evaluates the formula if its code needs no run, and so calls nothing that this context may
+    /// not have bound yet; `None`, without effect, if it may.
+    #[inline]
+    pub(super) fn call_context_free(&self, context: &Context, arguments: &[f64]) -> Option<f64> {
+        let may = context.may_call_at_once();
+        may.then(|| context.backend.call_formula_context_free(&self.code, arguments))?
     }
 }
 

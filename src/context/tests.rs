@@ -201,6 +201,33 @@ fn a_call_needs_a_run_only_if_its_code_uses_the_context() {
 }
 
 #[test]
+fn a_formula_needs_a_run_only_if_its_code_uses_the_context() {
+    let engine = Engine::new().expect("an engine starts");
+    let mut context = engine.context().expect("a context starts");
+    let mut other = engine.context().expect("a context starts");
+    context.eval("var n = 3; def f(x) x + 1; def g(x) n * x").expect("it is defined");
+    for (text, value, is_context_free) in
+        [("x * x + sqrt(x)", 18.0, true), ("f(x)", 5.0, false), ("n * x", 12.0, false)]
+    {
+        let formula = context.formula(text, &["x"]).expect("it is compiled");
+        assert_eq!(formula.call(&mut context, &[4.0]).expect("it runs"), value, "{text}");
+        let expected = is_context_free.then_some(value);
+        assert_eq!(formula.call_context_free(&context, &[4.0]), expected, "{text}");
+    }
+    // Where a context has a function of its own under the name of a builtin, that is called.
+    let formula = context.formula("sqrt(x)", &["x"]).expect("it is compiled");
+    other.eval("def sqrt(x) x + 100").expect("it is defined");
+    assert_eq!(formula.call_context_free(&context, &[4.0]), Some(2.0));
+    assert_eq!(formula.call_context_free(&other, &[4.0]), None);
+    assert_eq!(formula.call(&mut other, &[4.0]).expect("it runs"), 104.0);
+    context.backend.stopper().request(StopRequest::Interrupt);
+    assert_eq!(formula.call_context_free(&context, &[4.0]), None);
+    assert!(formula.call(&mut context, &[4.0]).is_err());
+    context.set_deadline(Some(std::time::Instant::now()));
+    assert_eq!(formula.call_context_free(&context, &[4.0]), None);
+}
+
+#[test]
 fn a_call_without_a_run_is_of_the_present_definition_and_heeds_what_stops_runs() {
     let engine = Engine::with_config(Config::new().tier_up(TierUp::Never)).expect("an engine starts");
     let mut context = engine.context().expect("a context starts");

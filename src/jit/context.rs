@@ -400,6 +400,18 @@ impl JitContext {
         Ok(formula.add(defined, code))
     }
 
+    /// Runs a formula without preparing a run, if it has code that needs none; `None`, without
+    /// effect, if it may. `arguments` must match the function's arity.
+    #[inline]
+    #[allow(unsafe_code)]
+    pub fn call_formula_context_free(&self, formula: &CompiledFormula, arguments: &[f64]) -> Option<f64> {
+        let code = formula.code(self.defined.get())?;
+        let mut buffer = [0.0; 8];
+        let arguments = CallArguments::new(arguments, &mut buffer);
+        // SAFETY: the body is that of a formula with that number of parameters, which keeps it.
+        unsafe { self.execution.call_context_free(code.body(), arguments) }
+    }
+
     /// Runs a formula; `arguments` must match the function's arity.
     ///
     /// # Errors
