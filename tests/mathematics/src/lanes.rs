@@ -46,6 +46,15 @@ impl Lanes {
         }
     }
 
+    /// Returns the function of two values, and of those beside them, by its form for two; `None`
+    /// if it has none.
+    fn apply_to_two(self, build: Build, [[x, y], [other_x, other_y]]: [[f64; 2]; 2]) -> Option<[f64; 2]> {
+        match self {
+            Self::One(function) => function.apply_to_two(build, [x, other_x]),
+            Self::Two(function) => function.apply_to_two(build, [x, other_x], [y, other_y]),
+        }
+    }
+
     fn apply(self, build: LanesBuild, values: &mut [f64], second: &[f64]) {
         match self {
             Self::One(function) => function.apply(build, values),
@@ -58,8 +67,8 @@ pub(super) fn builds() -> Vec<LanesBuild> {
     LanesBuild::ALL.into_iter().filter(|build| build.is_supported()).collect()
 }
 
-/// Returns how many results of any build are not those of the function of one double. Blocks
-/// have 1 to 40 doubles; what is behind them has to stay as it is.
+/// Returns how many results of any build, or of a form for two doubles, are not those of the
+/// function of one double. Blocks have 1 to 40 doubles; what is behind them has to stay as it is.
 pub(super) fn check(exact: &Exact, count: usize) -> usize {
     let scalar = Function::named(exact.name, Build::fastest());
     let lanes = Lanes::named(exact.name);
@@ -73,12 +82,15 @@ pub(super) fn check(exact: &Exact, count: usize) -> usize {
             let mut values: Vec<f64> = block.iter().map(|[x, _]| *x).chain([7.0; 16]).collect();
             lanes.apply(*build, &mut values[..block.len()], &second);
             assert_eq!(values.split_off(block.len()), [7.0; 16]);
-            for ((result, expected), [x, y]) in values.iter().zip(&expected).zip(&block) {
-                if !is_same(*result, *expected) {
-                    wrong += 1;
-                    if wrong <= 10 {
-                        println!("{}({x:e}, {y:e}) is {expected:e}, not {result:e} ({build:?})", exact.name);
-                    }
+            for ((result, expected), pair) in values.iter().zip(&expected).zip(&block) {
+                wrong += differs(exact.name, *pair, *result, *expected, &format!("{build:?}"));
+            }
+        }
+        for build in Build::ALL.into_iter().filter(|build| build.is_supported()) {
+            for (pairs, expected) in block.as_chunks().0.iter().zip(expected.as_chunks::<2>().0) {
+                let results = lanes.apply_to_two(build, *pairs);
+                for ((result, expected), pair) in results.into_iter().flatten().zip(expected).zip(pairs) {
+                    wrong += differs(exact.name, *pair, result, *expected, &format!("two, {build:?}"));
                 }
             }
         }
@@ -87,6 +99,15 @@ pub(super) fn check(exact: &Exact, count: usize) -> usize {
         }
     }
     wrong
+}
+
+/// Returns 1 if a result is not the expected one, and says so.
+fn differs(name: &str, [x, y]: [f64; 2], result: f64, expected: f64, form: &str) -> usize {
+    if is_same(result, expected) {
+        return 0;
+    }
+    println!("{name}({x:e}, {y:e}) is {expected:e}, not {result:e} ({form})");
+    1
 }
 
 /// Prints a table of nanoseconds a double, in blocks of 16: the least of many repetitions.

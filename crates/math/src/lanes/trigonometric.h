@@ -15,12 +15,24 @@ INLINE Angle angle(V x) {
   return (Angle){bits(shifted), {r, nmadd(k, all(ANGLE_LOW), first - r)}, equal(k, all(0))};
 }
 
-// Computes sin(x + quarters pi/2) with an error of at most `sine_error`, but for its sign.
+// A multiple of pi/32, by its sine and cosine as pairs.
+typedef struct {
+  V s, s_low, c, c_low;
+} Direction;
+
+// Returns that of k pi/32 + quarters pi/2, or the opposite one.
+INLINE Direction direction(Angle x, int64_t quarters) {
+  Bits index = plus_bits(x.index, all_bits(16 * quarters));
+  return (Direction){lookup(SINES_HIGH, index), lookup(SINES_LOW, index),
+                     lookup(COSINES_HIGH, index), lookup(COSINES_LOW, index)};
+}
+
+// Computes the sine of a direction and r, with an error of at most `sine_error`.
 //
 // x = k pi/32 + r, for |x| <= 2^17 and so |k| < 2^21, |r| <= 0.0491. With `ANGLE_HIGH`, the
 // difference is exact, a multiple of that number's last place, 2^-56, or |k| is at most 1;
 // with `ANGLE_LOW` as a pair, its error is less than 2^21 2^-111 from that number, and
-// 2^-106. With S and C, the sine and cosine of k pi/32 from a table, it is
+// 2^-106. With S and C, the sine and cosine of the direction, it is
 //   S + C r - S r^2/2 + (C r^3 q(r^2) + S r^4 p(r^2))
 // where all products and sums but for the last are pairs.
 //
@@ -31,10 +43,8 @@ INLINE Angle angle(V x) {
 // most 2^-60.9 r^2. The others are absolute, below 2^-89: |S + C r| is at least 2^-20, or the
 // lane is not good. For k = 0 and S = 0 there are no others, and r is x: only 0 is not good,
 // for its sign.
-INLINE Pair sine(Angle x, int64_t quarters, Mask *good) {
-  Bits index = plus_bits(x.index, all_bits(16 * quarters));
-  V r = x.r.high, r_low = x.r.low;
-  V s = lookup(SINES_HIGH, index), c = lookup(COSINES_HIGH, index);
+INLINE Pair sine(Direction of, Angle x, Mask *good) {
+  V r = x.r.high, r_low = x.r.low, s = of.s, c = of.c;
 
   Pair square = product(r, r);
   V half = square.high * all(-0.5);
@@ -47,14 +57,12 @@ INLINE Pair sine(Angle x, int64_t quarters, Mask *good) {
   V p = madd(square.high, madd(square.high, all(COS[2]), all(COS[1])), all(COS[0]));
   V q = madd(square.high, all(SIN[1]), all(SIN[0]));
   q = madd(fourth, madd(square.high, all(SIN[3]), all(SIN[2])), q);
-  // C.low r + S.low (1 - r^2/2), and the factors of C and of S.
-  V s_low = lookup(SINES_LOW, index);
-  V low = madd(lookup(COSINES_LOW, index), r, madd(s_low, half, s_low));
-  low = low + (cosines.low + sines.low);
-  low = madd(s, madd(fourth, p, nmadd(r, r_low, square.low * all(-0.5))), low);
+  // C.low r + S.low (1 - r^2/2), and the factors of C and of S; what is known last is added last.
+  V low = madd(of.c_low, r, madd(of.s_low, half, of.s_low));
   low = madd(c, r_low, low);
+  low = madd(s, madd(fourth, p, nmadd(r, r_low, square.low * all(-0.5))), low);
   low = madd(c, r * square.high * q, low);
-  low = (second.low + third.low) + low;
+  low = (((cosines.low + sines.low) + second.low) + third.low) + low;
 
   V least = choose(x.is_x, all(0x1p-1074), all(0x1p-20));
   *good = both(*good, at_most(least, magnitude(second.high)));
@@ -75,21 +83,29 @@ INLINE V rounded_sine(V x, int64_t quarters, Mask *good) {
   *good = at_most(magnitude(x), all(0x1p17));
   Angle a = angle(x);
   V absolute = quarters == 0 ? choose(a.is_x, all(0), all(0x1p-88)) : all(0x1p-88);
-  V result = nearest(sine(a, quarters, good), sine_error(a, absolute), good);
+  V result = nearest(sine(direction(a, quarters), a, good), sine_error(a, absolute), good);
   return with_sign(result, sine_sign(a, quarters));
 }
 
 INLINE V lanes_sin(V x, Mask *good) { return rounded_sine(x, 0, good); }
 INLINE V lanes_cos(V x, Mask *good) { return rounded_sine(x, 1, good); }
 
-// tan(x) = s / c. Errors of s and c up to d are one of d (1 + |s/c|) / |c| in it.
+// tan(x) = s / c, where c is the sine of the direction a quarter of a turn on. The low parts of
+// their pairs are at most r^3/6 + r^4/24 <= 2^-6.9 r^2, and that of the quotient this times
+// (1 + |s/c|) / |c|. It is computed with five roundings, that in `nearest` counted, so with an
+// error of 5 2^-53 of that, 2^-57.5 r^2. Errors of s and c up to d, with `sine_error` 1.25 2^-57
+// r^2 + 2^-88, are one of d (1 + |s/c|) / |c|. For k = 0, those of 2^-88 are only in c, and so
+// times |s/c|, which is at most 1.001 |r|.
 INLINE V lanes_tan(V x, Mask *good) {
   *good = at_most(magnitude(x), all(0x1p17));
   Angle a = angle(x);
-  Pair s = sine(a, 0, good), c = sine(a, 1, good);
-  s = sum(s.high, s.low);
-  c = sum(c.high, c.low);
-  Pair result = quotient(s, c);
-  V error = sine_error(a, all(0x1p-88)) * (all(1.01) + magnitude(result.high)) / magnitude(c.high);
-  return with_sign(nearest(result, error, good), xor_bits(sine_sign(a, 0), sine_sign(a, 1)));
+  Direction of = direction(a, 0), on = {of.c, of.c_low, -of.s, -of.s_low};
+  Pair s = sine(of, a, good), c = sine(on, a, good);
+  V inverse = all(1) / c.high, high = s.high * inverse;
+  V rest = nmadd(high, c.high, s.high) + nmadd(high, c.low, s.low);
+  V low = rest / (c.high + c.low);
+  V scale = choose(a.is_x, magnitude(a.r.high), all(1));
+  V error = madd(a.r.high * a.r.high, all(0x1p-56), scale * all(0x1p-88));
+  error = error * madd(all(1.01), magnitude(c.high), magnitude(s.high)) * (inverse * inverse);
+  return nearest((Pair){high, low}, error, good);
 }
