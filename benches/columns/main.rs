@@ -2,8 +2,10 @@
 //!
 //! Each row is a function of `kernels.kal`, in nanoseconds a row of the table: the median of
 //! several runs, which take turns. `KAL_ROWS` says how many rows the columns have, `KAL_PROCESSOR`
-//! which one is compiled for, such as `x86-64-v3`.
+//! which one is compiled for, such as `x86-64-v3`. Then, how soon runs are stopped.
 #![allow(unsafe_code)]
+
+mod stops;
 
 use kal::{Column, Config, Context, Engine, Run};
 use std::error::Error;
@@ -48,7 +50,7 @@ fn main() -> Outcome<()> {
     for (name, ranges) in KERNELS {
         measure(&mut context, &peer, name, ranges, rows, threads)?;
     }
-    Ok(())
+    stops::measure(&mut context, rows, threads)
 }
 
 /// Compiles `kernels.c` to a library that is loaded.
