@@ -295,6 +295,7 @@ impl Maker<'_> {
             11 | 12 => self.counting(next),
             13 => self.host(next),
             14 => self.user_operator(next),
+            15 => self.waiting(next),
             17 => Expr::Then(Box::new([self.expression(next), self.expression(next)])),
             18 => self.repeating(next),
             19 => {
@@ -348,6 +349,21 @@ impl Maker<'_> {
         let body = self.expression(depth);
         self.locals.truncate(outer);
         Expr::Var(bindings, Box::new(body))
+    }
+
+    /// Returns an operation whose left operand waits for loops inside loops.
+    fn waiting(&mut self, depth: u32) -> Expr {
+        let left = self.expression(depth);
+        let outer = self.counting(depth);
+        let loops = match outer {
+            Expr::For(head, body) => {
+                let inner = self.counting(1);
+                let waits = Expr::Binary("+", Box::new([*body, inner]));
+                Expr::For(head, Box::new(waits))
+            }
+            other => other,
+        };
+        Expr::Binary(BINARY[self.choices.below(BINARY.len())], Box::new([left, loops]))
     }
 
     /// Returns a loop of few iterations.

@@ -44,6 +44,20 @@ const PROGRAMS: &[(&str, &str)] = &[
          f(4); t; f(9); t; f(2); t",
     ),
     (
+        "values that wait for loops inside loops, where branches meet as well",
+        "var t = 0
+         def g(x) t = t + x
+         def f(n) (if n > 1 then 7 else 5) + g(n) * (for i = 1, i < n in for j = i, j < n in t = t + j) + n / (1 + g(n) % 3);
+         f(4); t; f(1); t
+         def h(n) var s = 0 in
+           (for i = 1, i < n in s = s + i * n + (if i % 2 then (for j = 0, j < n in s += j) + i else n) * i + s % 5) : s;
+         h(6); h(3)
+         def k(n) g(n) - (n > 2 && (for i = 0, i < 3 in n / 2 + (for j = 0, j < n in t = t * 2 % 89)) + n > 2) * g(1);
+         k(4); k(2); t
+         def m(n) hypot(g(n), (while t > 3 in t -= 1 + 0 * (g(1) + (for j = 0, j < 3 in g(-0.25)))) + g(4)); m(5); t
+         g(1) + (for i = 0, i < 4 in g(2) + (for j = 0, j < 3 in t = t * 3 % 101)) - g(3)",
+    ),
+    (
         "loops at the top",
         "var s = 0; for i = 1, i < 14 in s = s + i / 3; s; 5 + (for i = 1, i < 9 in for j = 1, j < 3 in s = s - j) + s",
     ),

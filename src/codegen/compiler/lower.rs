@@ -231,6 +231,8 @@ struct IrLowering<'m, 'c> {
     /// The numbers as one array, if there are many or they are loaded.
     numbers: Option<PointerValue<'c>>,
     values: Vec<FloatValue<'c>>,
+    /// Where the lowest values are in memory, in OSR code; `None` for one that is a constant.
+    spilled: Vec<Option<PointerValue<'c>>>,
     /// The latest number that was made of a truth, and that truth.
     latest_truth: Option<(FloatValue<'c>, IntValue<'c>)>,
     open: Vec<IrConstruct<'c>>,
@@ -303,6 +305,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
             tail: None,
             numbers: (source.numbers.len() > MANY_NUMBERS).then(|| numbers(module, &source.numbers)),
             values,
+            spilled: Vec::new(),
             latest_truth: None,
             open,
             at: 0,
@@ -462,11 +465,21 @@ impl<'m, 'c> IrLowering<'m, 'c> {
     // --- values -----------------------------------------------------------
 
     fn pop(&mut self) -> Result<FloatValue<'c>> {
-        self.values.pop().ok_or_else(missing)
+        let value = self.top()?;
+        self.values.pop();
+        self.spilled.truncate(self.values.len());
+        Ok(value)
+    }
+
+    /// Pops as many values, the lowest first.
+    fn pop_all(&mut self, count: u32) -> Result<Vec<FloatValue<'c>>> {
+        let mut values = (0..count).map(|_| self.pop()).collect::<Result<Vec<_>>>()?;
+        values.reverse();
+        Ok(values)
     }
 
     fn top(&self) -> Result<FloatValue<'c>> {
-        self.values.last().copied().ok_or_else(missing)
+        self.value(self.values.len().checked_sub(1).ok_or_else(missing)?)
     }
 
     fn load(&mut self, place: PointerValue<'c>) -> Result<()> {
@@ -533,8 +546,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
 
     /// Pops the arguments of a call.
     fn arguments(&mut self, arity: u32) -> Result<Vec<BasicMetadataValueEnum<'c>>> {
-        let first = self.values.len().checked_sub(arity as usize).ok_or_else(missing)?;
-        let mut values = self.values.split_off(first);
+        let mut values = self.pop_all(arity)?;
         let tail = WideSignature::of(arity).map(|_| values.split_off(REGISTERS as usize));
         let mut arguments: Vec<BasicMetadataValueEnum<'c>> = vec![self.context.into()];
         arguments.extend(values.into_iter().map(BasicMetadataValueEnum::from));
@@ -620,6 +632,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
 
     fn begin_short_circuit(&mut self, op: BinaryOp) -> Result<()> {
         let left = self.pop()?;
+        self.spill_before_entrance()?;
         let truth = self.truth(left)?;
         let decided = self.here()?;
         let (right, meet) = (self.block("right"), self.block("decided"));
@@ -647,6 +660,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
 
     fn then(&mut self) -> Result<()> {
         let condition = self.pop()?;
+        self.spill_before_entrance()?;
         let truth = self.truth(condition)?;
         let (then, otherwise, meet) = (self.block("then"), self.block("else"), self.block("end"));
         self.builder.build_conditional_branch(truth, then, otherwise)?;
@@ -676,6 +690,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
     fn begin_loop(&mut self, variable: u32) -> Result<()> {
         let start = self.pop()?;
         self.builder.build_store(self.place(variable)?, start)?;
+        self.spill_before_entrance()?;
         let (body, condition, step) = (self.block("body"), self.block("condition"), self.block("step"));
         if self.osr.as_ref().is_some_and(|entrance| entrance.entry.node == self.at) {
             self.enter_loop(body)?;

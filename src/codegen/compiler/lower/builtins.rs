@@ -3,7 +3,7 @@
 
 use super::IrLowering;
 use crate::codegen::compiler::library;
-use crate::codegen::compiler::refusal::{Result, missing};
+use crate::codegen::compiler::refusal::Result;
 use crate::codegen::compiler::types::result;
 use crate::host::{Builtin, Intrinsic, PureFunction};
 use crate::syntax::operator::BinaryOp;
@@ -19,8 +19,7 @@ impl<'c> IrLowering<'_, 'c> {
             Builtin::Instruction(intrinsic) => self.intrinsic(intrinsic),
             Builtin::Call(_) if builtin.is_pow() => self.binary(BinaryOp::Power),
             Builtin::Call(function) => {
-                let first = self.values.len().checked_sub(function.arity() as usize).ok_or_else(missing)?;
-                let arguments = self.values.split_off(first);
+                let arguments = self.pop_all(function.arity())?;
                 let value = match self.exact(function, &arguments)? {
                     Some(value) => value,
                     None => self.pure_call(function, &arguments)?,
@@ -68,7 +67,7 @@ impl<'c> IrLowering<'_, 'c> {
             ("mod", &[x, y]) => {
                 self.values.extend([x, y]);
                 self.binary(BinaryOp::Remainder)?;
-                let rest = self.values.pop().ok_or_else(missing)?;
+                let rest = self.pop()?;
                 let moved = self.builder.build_float_add(rest, y, "")?;
                 let of_positive = self.chosen((FloatPredicate::OLT, rest, number(0.0)), moved, rest)?;
                 let of_negative = self.chosen((FloatPredicate::OLT, rest, number(0.0)), rest, moved)?;
@@ -100,8 +99,7 @@ impl<'c> IrLowering<'_, 'c> {
     }
 
     fn intrinsic(&mut self, intrinsic: Intrinsic) -> Result<()> {
-        let first = self.values.len().checked_sub(intrinsic.arity() as usize).ok_or_else(missing)?;
-        let mut arguments = self.values.split_off(first);
+        let mut arguments = self.pop_all(intrinsic.arity())?;
         if let (Intrinsic::Copysign, [_, sign]) = (intrinsic, &mut arguments[..]) {
             // A NaN counts as positive; see [`crate::host::copysign`].
             *sign =

@@ -13,36 +13,59 @@ use crate::codegen::polls;
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicType;
-use inkwell::values::PointerValue;
+use inkwell::values::{FloatValue, PointerValue};
 
 impl<'c> IrLowering<'_, 'c> {
+    /// Keeps the operand-stack values in memory from here on, in OSR code that is not yet at its
+    /// loop header: where loops around that go on, or branches meet, the values are also those
+    /// with which the code was entered. To be called before code branches.
+    pub(super) fn spill_before_entrance(&mut self) -> Result<()> {
+        for at in self.spilled.len()..if self.osr.is_some() { self.values.len() } else { 0 } {
+            let place =
+                if self.is_decided(at) { None } else { Some(self.place_at_entry(self.types.double)?) };
+            if let Some(place) = place {
+                self.builder.build_store(place, self.values[at])?;
+            }
+            self.spilled.push(place);
+        }
+        Ok(())
+    }
+
+    /// Returns an operand-stack value, loaded if it is in memory.
+    pub(super) fn value(&self, at: usize) -> Result<FloatValue<'c>> {
+        match self.spilled.get(at) {
+            Some(Some(place)) => {
+                Ok(self.builder.build_load(self.types.double, *place, "")?.into_float_value())
+            }
+            Some(None) | None => self.values.get(at).copied().ok_or_else(missing),
+        }
+    }
+
     /// Emits the loop header where OSR code is entered as well: there the live
-    /// values are loaded from memory. They are followed by the steps of the
+    /// values are those passed. They are followed by the steps of the
     /// loops whose conditions the loop is part of, which come later in the
     /// source.
     pub(super) fn enter_loop(&mut self, body: BasicBlock<'c>) -> Result<()> {
         let Some(OsrEntrance { block, live, .. }) = self.osr.take() else { return Err(missing()) };
         let head = self.block("osr");
-        let values: Vec<usize> = (0..self.values.len()).filter(|place| !self.is_decided(*place)).collect();
-        let mut steps = live.iter().skip(values.len());
-        for open in &mut self.open {
-            if let IrConstruct::Loop(IrLoop { decision: None, kept, .. }) = open {
-                *kept = Some(*steps.next().ok_or_else(missing)?);
-            }
-        }
-        if values.len() > live.len() || steps.next().is_some() {
-            return Err(missing());
-        }
-        for (value, place) in values.iter().zip(&live) {
-            self.builder.build_store(*place, self.values[*value])?;
-        }
         self.jump(head)?;
         self.builder.position_at_end(block);
+        let mut live = live.into_iter();
+        for place in self.spilled.iter().flatten() {
+            let passed = live.next().ok_or_else(missing)?;
+            let value = self.builder.build_load(self.types.double, passed, "")?;
+            self.builder.build_store(*place, value)?;
+        }
+        for open in &mut self.open {
+            if let IrConstruct::Loop(IrLoop { decision: None, kept, .. }) = open {
+                *kept = Some(live.next().ok_or_else(missing)?);
+            }
+        }
+        if self.spilled.len() != self.values.len() || live.next().is_some() {
+            return Err(missing());
+        }
         self.jump(head)?;
         self.builder.position_at_end(head);
-        for (value, place) in values.into_iter().zip(live) {
-            self.values[value] = self.builder.build_load(self.types.double, place, "")?.into_float_value();
-        }
         self.jump(body)?;
         Ok(())
     }
@@ -120,7 +143,10 @@ impl<'c> IrLowering<'_, 'c> {
         for local in 0..self.locals.len() {
             self.load_local(local as u32)?;
         }
-        live.into_iter().for_each(|place| self.values.push(self.values[place]));
+        for place in live {
+            let value = self.value(place)?;
+            self.values.push(value);
+        }
         for step in steps {
             self.load(step)?;
         }
