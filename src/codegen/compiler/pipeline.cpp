@@ -155,6 +155,9 @@ struct Passes {
   void build(unsigned Level, bool Loops) {
     if (Level == 0)
       return;
+    // What is inlined often is simpler then: an `if` may be a choice already.
+    if (Level >= 2)
+      MPM.addPass(createModuleToFunctionPassAdaptor(early()));
     MPM.addPass(AlwaysInlinerPass(/*InsertLifetime=*/false));
     auto L = Level == 2 ? OptimizationLevel::O2 : OptimizationLevel::O3;
     if (Level == 1)
@@ -170,6 +173,17 @@ struct Passes {
     }
     if (Level >= 2)
       MPM.addPass(createModuleToFunctionPassAdaptor(PairCallsPass()));
+  }
+
+  /// What LLVM's own pipelines have before they inline: without it, the branches of
+  /// `if a < b then a else b` are threaded to others before they become a choice.
+  static FunctionPassManager early() {
+    FunctionPassManager FPM;
+    FPM.addPass(SimplifyCFGPass(
+        SimplifyCFGOptions().convertSwitchRangeToICmp(true)));
+    FPM.addPass(SROAPass(SROAOptions::ModifyCFG));
+    FPM.addPass(EarlyCSEPass());
+    return FPM;
   }
 
   // Not `parsePassPipeline`, which links every pass there is.
