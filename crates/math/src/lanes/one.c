@@ -35,10 +35,10 @@
     return kal_math_##name##_core(x, y);                                                       \
   }
 
-UNARY_WHERE(cos, 1)
+UNARY_WHERE(cos, magnitude(x) <= LARGEST_ANGLE)
 UNARY_WHERE(erfc, 1)
-UNARY_WHERE(sin, 1)
-UNARY_WHERE(tan, 1)
+UNARY_WHERE(sin, magnitude(x) <= LARGEST_ANGLE)
+UNARY_WHERE(tan, magnitude(x) <= LARGEST_ANGLE)
 BINARY_WHERE(hypot, 1)
 
 // CORE-MATH's fast ways have errors that are absolute near 1, so for log(x) near 0.

@@ -1,4 +1,5 @@
-// Sines and cosines.
+// Sines and cosines, of arguments up to this one.
+#define LARGEST_ANGLE 0x1p17
 
 typedef struct {
   // x as k pi/32 + r. The last bits of `index` are k.
@@ -80,7 +81,7 @@ INLINE Bits sine_sign(Angle x, int64_t quarters) {
 }
 
 INLINE V rounded_sine(V x, int64_t quarters, Mask *good) {
-  *good = at_most(magnitude(x), all(0x1p17));
+  *good = at_most(magnitude(x), all(LARGEST_ANGLE));
   Angle a = angle(x);
   V absolute = quarters == 0 ? choose(a.is_x, all(0), all(0x1p-88)) : all(0x1p-88);
   V result = nearest(sine(direction(a, quarters), a, good), sine_error(a, absolute), good);
@@ -97,7 +98,7 @@ INLINE V lanes_cos(V x, Mask *good) { return rounded_sine(x, 1, good); }
 // r^2 + 2^-88, are one of d (1 + |s/c|) / |c|. For k = 0, those of 2^-88 are only in c, and so
 // times |s/c|, which is at most 1.001 |r|.
 INLINE V lanes_tan(V x, Mask *good) {
-  *good = at_most(magnitude(x), all(0x1p17));
+  *good = at_most(magnitude(x), all(LARGEST_ANGLE));
   Angle a = angle(x);
   Direction of = direction(a, 0), on = {of.c, of.c_low, -of.s, -of.s_low};
   Pair s = sine(of, a, good), c = sine(on, a, good);
