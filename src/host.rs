@@ -21,7 +21,7 @@ use crate::bytes::Writer;
 use crate::float_environment::as_host;
 use crate::name::{HeldName, Name, Names};
 use crate::stop::StopHandle;
-pub use foreign::{ForeignError, ForeignFunction};
+pub use foreign::{ForeignError, ForeignFunction, is_of_process};
 use kal_math::{BinaryFunction, UnaryFunction};
 pub(crate) use outside::{NumberInput, Outside};
 use outside::{OutsideState, RandomNumbers};

@@ -72,6 +72,7 @@ fn library(
         CLibraryError::Mistakes(mistakes) => BuildError::Mistakes(mistakes),
         error => BuildError::of(error),
     })?;
+    library.left_out.iter().for_each(|note| reporter.line(&format!("note: {note}")));
     let wanted = Wanted::Named(&library.functions);
     let built = ahead(&arguments.ahead, &[source], true, Some(wanted), options, reporter)?;
     let header_name = header.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -6,6 +6,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::draft::Draft;
 use crate::engine::Engine;
+use crate::host::is_of_process;
 use crate::sema::CheckedItem;
 use crate::sema::checked::CheckedFunction;
 use crate::source::Source;
@@ -24,6 +25,8 @@ pub(super) struct CLibrary {
     pub(super) source: String,
     /// Its header.
     pub(super) header: String,
+    /// What is not exported, and why, if all that C can spell is.
+    pub(super) left_out: Vec<String>,
 }
 
 /// Why a program is no library for C.
@@ -44,6 +47,12 @@ pub(super) enum CLibraryError {
     /// C cannot spell its name.
     #[error("--export: C cannot spell `{0}`; `{0}=NAME` gives it another name")]
     Unspellable(String),
+    /// It would take the place of another function.
+    #[error(
+        "--export: the C library has a `{0}`, whose place this one would take in the whole process; \
+         `{0}=NAME` gives it another name"
+    )]
+    Taken(String),
     /// Two functions have one name.
     #[error("--export: two functions would be called `{0}`")]
     Twice(String),
@@ -106,13 +115,15 @@ impl CLibrary {
             let (line, column) = source.position(function.span.start);
             return Err(CLibraryError::Expression(source.name().to_owned(), line, column));
         }
-        let exports = chosen(&draft, engine, exports)?;
+        let mut left_out = Vec::new();
+        let exports = chosen(&draft, engine, exports, &mut left_out)?;
         let prefix = prefix(output)?;
         let guard = format!("{}_H", prefix.to_uppercase());
         let text = Generated { prefix, exports: &exports };
         let made_from = Path::new(source.name()).file_name().unwrap_or_default().to_string_lossy();
         Ok(Self {
             functions: exports.iter().map(|export| export.name.clone()).collect(),
+            left_out,
             symbols: text.symbols(),
             header: text.header(&made_from, &guard),
             source: text.source(&header.file_name().unwrap_or_default().to_string_lossy()),
@@ -128,8 +139,13 @@ fn prefix(output: &Path) -> Result<String, CLibraryError> {
     if is_c_name(&prefix) { Ok(prefix) } else { Err(CLibraryError::Library(name.into_owned())) }
 }
 
-/// Returns the functions to export.
-fn chosen(draft: &Draft<'_>, engine: &Engine, asked: &[String]) -> Result<Vec<Export>, CLibraryError> {
+/// Returns the functions to export. If all are, adds those to `left_out` that cannot be.
+fn chosen(
+    draft: &Draft<'_>,
+    engine: &Engine,
+    asked: &[String],
+    left_out: &mut Vec<String>,
+) -> Result<Vec<Export>, CLibraryError> {
     let names = engine.names();
     let defined = |name: &str| {
         let functions = draft.items.iter().rev().filter_map(|item| match item {
@@ -143,9 +159,21 @@ fn chosen(draft: &Draft<'_>, engine: &Engine, asked: &[String]) -> Result<Vec<Ex
         for item in &draft.items {
             let CheckedItem::Definition(function, _) = item else { continue };
             let name = names.text(function.name).to_string();
-            let is_offered = is_c_name(&name) && function.functions.is_empty();
-            if is_offered && pairs.iter().all(|(known, _)| *known != name) {
-                pairs.push((name.clone(), name));
+            if name.starts_with('_') || pairs.iter().any(|(known, _)| *known == name) {
+                continue;
+            }
+            let why = if !function.functions.is_empty() {
+                Some("it takes functions, which C cannot give".to_owned())
+            } else if !is_c_name(&name) {
+                Some(format!("C cannot spell it; `--export '{name}=NAME'` gives it another name"))
+            } else if is_of_process(&name) {
+                Some(format!("the C library has one; `--export {name}=NAME` gives it another name"))
+            } else {
+                None
+            };
+            match why {
+                Some(why) => left_out.push(format!("`{name}` is not exported: {why}")),
+                None => pairs.push((name.clone(), name)),
             }
         }
     }
@@ -165,6 +193,9 @@ fn chosen(draft: &Draft<'_>, engine: &Engine, asked: &[String]) -> Result<Vec<Ex
         }
         if !is_c_name(&c_name) {
             return Err(CLibraryError::Unspellable(name));
+        }
+        if is_of_process(&c_name) {
+            return Err(CLibraryError::Taken(c_name));
         }
         if exports.iter().any(|export| export.c_name == c_name) {
             return Err(CLibraryError::Twice(c_name));

@@ -103,6 +103,12 @@ impl ForeignFunction {
     }
 }
 
+/// Returns whether the C library, or another that this process has, defines a name.
+pub fn is_of_process(name: &str) -> bool {
+    // SAFETY: nothing is loaded, and only whether there is an address is asked.
+    unsafe { Library::this().get::<*const ()>(name) }.is_ok()
+}
+
 impl fmt::Debug for ForeignFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ForeignFunction({:#x} in {:?})", self.address, self.library)

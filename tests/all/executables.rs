@@ -476,6 +476,9 @@ fn what_cannot_be_a_library_is_said() {
     );
     let unspellable = "error: --export: C cannot spell `int`; `int=NAME` gives it another name";
     assert_eq!(refused(&source, "liba.so", "int"), unspellable);
+    let taken = "error: --export: the C library has a `free`, whose place this one would take in the whole \
+                 process; `free=NAME` gives it another name";
+    assert_eq!(refused(&source, "liba.so", "mean,count=free"), taken);
     let twice = "error: --export: two functions would be called `a`";
     assert_eq!(refused(&source, "liba.so", "mean=a,count=a"), twice);
     assert!(refused(&source, "lib1.so", "").starts_with("error: lib1.so: the name of the library begins"));
@@ -490,7 +493,13 @@ fn what_cannot_be_a_library_is_said() {
 fn executables_and_libraries_need_only_the_system() {
     let folder = Folder::new();
     let source = folder.write("numbers.kal", LIBRARY);
-    assert_eq!(build(&["--lib", &source, "-o", &folder.name("libnumbers.so")]).code, Some(0));
+    let made = build(&["--lib", &source, "-o", &folder.name("libnumbers.so")]);
+    let notes = [
+        "note: `binary⊕` is not exported: C cannot spell it; `--export 'binary⊕=NAME'` gives it another name",
+        "note: `twice` is not exported: it takes functions, which C cannot give",
+        "note: `int` is not exported: C cannot spell it; `--export 'int=NAME'` gives it another name",
+    ];
+    assert_eq!((made.code, made.said()), (Some(0), notes.map(str::to_owned).to_vec()));
     let program = folder.write("one.kal", "1 + 1\n");
     assert_eq!(build(&[&program, "-o", &folder.name("one")]).code, Some(0));
     for made in ["libnumbers.so", "one"] {
