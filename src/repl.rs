@@ -44,6 +44,7 @@ mod watches;
 use crate::config::Mode;
 use crate::context::{Context, Resumed};
 use crate::engine::Engine;
+use crate::error::Error;
 use crate::terminal;
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Idle;
@@ -84,22 +85,25 @@ pub(crate) fn start(
     let at_terminal = std::io::stdin().is_terminal();
     let is_shown = at_terminal && std::io::stdout().is_terminal();
     let screen = Screen::stdout();
-    if arguments.transcript {
-        let screen = screen.clone();
-        reporter.redirect(Some(Box::new(move |text| screen.line(text))));
-    }
     let file = arguments.resume.as_deref();
     let resumed = match file.map_or(Ok(None), |file| session_file::resume(context, file)) {
         Ok(resumed) => resumed.zip(file),
         // The prompt does not start, so that nothing takes the place of the session.
         Err(error) => {
-            match &error {
-                CommandError::Program(error) => reporter.error(error),
-                other => reporter.problem(&other.to_string()),
+            match (&error, file) {
+                (CommandError::Program(error @ Error::DamagedSession(_)), Some(file)) => {
+                    reporter.problem(&format!("{}: {error}", terminal::file::shown(file)));
+                }
+                (CommandError::Program(error), _) => reporter.error(error),
+                (other, _) => reporter.problem(&other.to_string()),
             }
             return Exit::Failed;
         }
     };
+    if arguments.transcript {
+        let screen = screen.clone();
+        reporter.redirect(Some(Box::new(move |text| screen.line(text))));
+    }
     let (changes, changed) = mpsc::channel();
     let mut session = ReplSession::new(context, reporter, screen, changes);
     session.is_transcript = arguments.transcript;

@@ -333,8 +333,12 @@ fn the_prompt_saves_and_goes_on() {
     for said in said {
         assert!(ran.err().contains(said), "{}", ran.err());
     }
-    let ran = prompt(&["--resume", "mine.kses"], "1\n");
-    assert_eq!((ran.code, ran.out()), (Some(1), ""));
-    assert!(ran.err().contains("not a saved session: it does not begin like one"), "{}", ran.err());
+    for more in [None, Some("--transcript")] {
+        let arguments = ["--resume", "mine.kses"].into_iter().chain(more).collect::<Vec<_>>();
+        let ran = prompt(&arguments, "1\n");
+        assert_eq!((ran.code, ran.out()), (Some(1), ""));
+        let said = "error: mine.kses: not a saved session: it does not begin like one";
+        assert!(ran.err().contains(said), "{}", ran.err());
+    }
     assert_eq!(std::fs::read(folder.path().join("mine.kses")).expect("it is there"), b"my text");
 }
