@@ -52,7 +52,9 @@ pub(super) fn measure(context: &mut Context, rows: usize, threads: usize) -> Res
                 });
                 let is_stopped = kernel.apply(&inputs, &mut output, &mut run).is_err();
                 let end = Instant::now();
-                let asked = asks.map_or(Ok(moment), |asks| asks.join()).map_err(|_| "the thread failed")?;
+                let asked = asks
+                    .map_or(Ok(moment), std::thread::JoinHandle::join)
+                    .map_err(|_| "the thread failed")?;
                 if is_stopped {
                     late.push(end.saturating_duration_since(asked).as_secs_f64() * 1e3);
                 }
