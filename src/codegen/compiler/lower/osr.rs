@@ -20,11 +20,15 @@ impl<'c> IrLowering<'_, 'c> {
     /// loop header: where loops around that go on, or branches meet, the values are also those
     /// with which the code was entered. To be called before code branches.
     pub(super) fn spill_before_entrance(&mut self) -> Result<()> {
-        for at in self.spilled.len()..if self.osr.is_some() { self.values.len() } else { 0 } {
-            let place =
-                if self.is_decided(at) { None } else { Some(self.place_at_entry(self.types.double)?) };
-            if let Some(place) = place {
-                self.builder.build_store(place, self.values[at])?;
+        if self.osr.is_none() {
+            return Ok(());
+        }
+        for at in self.spilled.len()..self.values.len() {
+            let mut place = None;
+            if !self.is_decided(at) {
+                let memory = self.place_at_entry(self.types.double)?;
+                self.builder.build_store(memory, self.values[at])?;
+                place = Some(memory);
             }
             self.spilled.push(place);
         }
