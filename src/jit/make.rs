@@ -128,11 +128,12 @@ pub(super) fn link(
 fn keep<'a>(jit: &Jit, object: &[u8], bodies: impl Iterator<Item = (&'a BodyRequest<'a>, &'a BodySymbol)>) {
     for (request, symbol) in bodies {
         // What is for a debugger is never placed.
-        if !jit.options.debug_objects
-            && jit.store.keeps(request.function.source.name())
-            && let Some(code) = PortableCode::of(object, symbol.text())
-        {
-            request.keep(jit, code);
+        if jit.options.debug_objects || !jit.store.keeps(request.function.source.name()) {
+            continue;
         }
+        let code = PortableCode::of(object, symbol.text());
+        // Otherwise every run compiles it.
+        debug_assert!(code.is_some(), "only a linker can place {}", symbol.text());
+        code.into_iter().for_each(|code| request.keep(jit, code));
     }
 }

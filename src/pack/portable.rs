@@ -8,7 +8,7 @@
 
 use crate::abi;
 use object::elf::{
-    R_X86_64_32S, R_X86_64_GOTPCREL, R_X86_64_GOTPCRELX, R_X86_64_PC32, R_X86_64_PLT32,
+    R_X86_64_32, R_X86_64_32S, R_X86_64_GOTPCREL, R_X86_64_GOTPCRELX, R_X86_64_PC32, R_X86_64_PLT32,
     R_X86_64_REX_GOTPCRELX, SHF_ALLOC, SHF_EXECINSTR, SHF_MERGE, SHF_STRINGS, SHF_WRITE,
 };
 use object::read::elf::{ElfFile64, SectionHeader as _};
@@ -245,6 +245,9 @@ impl Packer<'_> {
         let is_offset = abi::Symbol::parse(name).is_some();
         match r_type {
             R_X86_64_32S => self.field(at, FieldKind::Offset, addend, name),
+            // Not negative, so that both ways to extend it are the same: a choice of one of two
+            // slots loads such constants.
+            R_X86_64_32 if is_offset && addend >= 0 => self.field(at, FieldKind::Offset, addend, name),
             R_X86_64_PLT32 => {
                 self.cells.calls.entry(name.into()).or_default().push((at, addend));
                 Some(())

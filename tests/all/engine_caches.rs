@@ -85,6 +85,25 @@ fn the_next_engine_parses_and_compiles_nothing() {
     }
 }
 
+/// The optimiser chooses one of two slots there, and calls it.
+#[test]
+fn a_choice_of_callees_is_kept() {
+    let text = "def up(n a) if n < 1 then a else up(n - 1, a + 1)\n\
+                def down(n a) if n < 1 then a else down(n - 1, a - 1)\n\
+                def either(n a) if a < 0 then up(n, a) else down(n, a)";
+    let place = Place::new();
+    let compiled = || {
+        let config = place.config().tier_up(TierUp::Never);
+        let engine = Engine::with_config(config).expect("it starts");
+        let mut context = engine.context().expect("it starts");
+        run(&mut context, &Source::new("choice", text));
+        assert_eq!(context.call("either", &[3.0, -1.0]).ok(), Some(2.0));
+        assert_eq!(context.call("either", &[3.0, 1.0]).ok(), Some(-2.0));
+        context.stats().ir_generated
+    };
+    assert_eq!((compiled(), compiled()), (3, 0));
+}
+
 #[test]
 fn what_is_compiled_before_is_chosen() {
     let calls = |policy| {
