@@ -1,9 +1,9 @@
 //! Compiling with LLVM.
 
+mod inlining;
 mod library;
 mod lower;
 mod pipeline;
-mod recursion;
 mod refusal;
 mod types;
 mod wide;
@@ -124,7 +124,7 @@ impl Compiler {
                     return wide::body(module, *body, entry, options);
                 }
                 let body = Body { inline: if inlines { body.inline } else { &[] }, ..*body };
-                lower::body(module, body, names, options)
+                inlining::body(module, body, names, options)
             })
         };
         let loops = bodies.iter().any(|body| has_rows(body) || may_loop(body.function, body.inline));

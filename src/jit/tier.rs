@@ -117,11 +117,11 @@ pub(super) fn builtins<'a>(
     builtins
 }
 
-/// The largest function to inline, in nodes.
-const SMALL: usize = 60;
+/// The largest function to inline, in nodes, and its largest size after inlining into it.
+const SMALL: (usize, usize) = (100, 400);
 
-/// Its largest size after inlining into it.
-const INLINED: usize = 120;
+/// The same with loops, beside which a call takes less.
+const SMALL_WITH_LOOPS: (usize, usize) = (60, 120);
 
 /// The total size of all functions chosen for inlining into one, in nodes.
 const BUDGET: usize = 1500;
@@ -137,7 +137,8 @@ const MOST_REACHED: usize = 100;
 /// call itself, the code of its callers contains it.
 pub(super) fn urgency(function: &CheckedFunction) -> Urgency {
     let is_recursive = || function.callees.iter().any(|callee| callee.name == function.name);
-    if function.nodes.len() <= SMALL && !is_recursive() { Urgency::Last } else { Urgency::Hot }
+    let (most, _) = if function.has_loop() { SMALL_WITH_LOOPS } else { SMALL };
+    if function.nodes.len() <= most && !is_recursive() { Urgency::Last } else { Urgency::Hot }
 }
 
 /// Chooses the functions to inline into `function`, each after those it calls
@@ -147,7 +148,8 @@ fn inlinable(function: &Arc<CheckedFunction>, known: &Callees<'_>) -> Vec<Arc<Ch
     let (chosen, sizes) = (Vec::new(), FxHashMap::default());
     let visited = FxHashSet::from_iter([function.name]);
     let safe = FxHashSet::default();
-    let mut selection = Selection { known, chosen, sizes, visited, safe, size: 0 };
+    let with_loops = FxHashSet::default();
+    let mut selection = Selection { known, chosen, sizes, with_loops, visited, safe, size: 0 };
     selection.callees(function);
     while function.size_with(&selection.sizes) > LARGEST
         && let Some(last) = selection.chosen.pop()
@@ -162,6 +164,8 @@ struct Selection<'a> {
     chosen: Vec<Arc<CheckedFunction>>,
     /// The sizes of the chosen functions after inlining into them.
     sizes: FxHashMap<Name, usize>,
+    /// Those with loops, also of what is inlined into them.
+    with_loops: FxHashSet<Name>,
     visited: FxHashSet<Name>,
     /// Functions from which no call fails, however deep.
     safe: FxHashSet<Name>,
@@ -172,24 +176,32 @@ impl Selection<'_> {
     fn callees(&mut self, function: &CheckedFunction) {
         for callee in &function.callees {
             let node_count = || (self.known.node_count)(callee.name);
-            if self.visited.contains(&callee.name) || node_count().is_none_or(|count| count > SMALL) {
+            if self.visited.contains(&callee.name) || node_count().is_none_or(|count| count > SMALL.0) {
                 continue;
             }
             let found = (self.known.bound)(callee.name);
             let Some(found) = found.filter(|found| found.fits(callee.arity)) else { continue };
             let size = self.size + found.nodes.len();
+            let is_large = found.has_loop() && found.nodes.len() > SMALL_WITH_LOOPS.0;
             // A dispatcher changes with each function that gets a number.
-            if size > BUDGET || found.made == Made::Dispatcher || !self.is_safe(&found) {
+            if is_large || size > BUDGET || found.made == Made::Dispatcher || !self.is_safe(&found) {
                 continue;
             }
             self.size = size;
             self.visited.insert(callee.name);
             self.callees(&found);
             let size = found.size_with(&self.sizes);
-            if size <= INLINED {
-                self.sizes.insert(found.name, size);
-                self.chosen.push(found);
+            let is_loop = |callee: &Callee| self.with_loops.contains(&callee.name);
+            let has_loops = found.has_loop() || found.callees.iter().any(is_loop);
+            let (_, most) = if has_loops { SMALL_WITH_LOOPS } else { SMALL };
+            if size > most {
+                continue;
             }
+            if has_loops {
+                self.with_loops.insert(found.name);
+            }
+            self.sizes.insert(found.name, size);
+            self.chosen.push(found);
         }
     }
 
@@ -301,14 +313,33 @@ mod tests {
             );
             chosen.iter().map(|function| names.text(function.name).to_string()).collect::<Vec<_>>()
         };
-        // 2 nodes and two of the size before: 0, 2, 6, 14, 30, 62; f6 would be
-        // too large and is called, so that f7 is small again.
-        assert_eq!(chosen(&all[6]), ["f0", "f1", "f2", "f3", "f4", "f5"]);
-        assert_eq!(chosen(&all[7]), [""; 0]);
+        // 2 nodes and two of the size before: 0, 2, 6, 14, 30, 62, 126, 254; f8 would be
+        // too large and is called, so that f9 is small again.
+        assert_eq!(chosen(&all[8]), ["f0", "f1", "f2", "f3", "f4", "f5", "f6", "f7"]);
+        assert_eq!(chosen(&all[9]), [""; 0]);
         // Only what is reached through inlined calls is kept.
         assert_eq!(chosen(&all[29]), ["f25", "f26", "f27", "f28"]);
         // What is chosen for one callee is inlined wherever else it is called.
-        assert_eq!(chosen(&function(&names, "wide", &["f10"; 4])), ["f7", "f8", "f9", "f10"]);
+        assert_eq!(chosen(&function(&names, "wide", &["f10"; 4])), ["f9", "f10"]);
+    }
+
+    #[test]
+    fn functions_with_loops_are_inlined_if_they_are_smaller() {
+        let names = Names::new();
+        let sized = |count: usize, last| {
+            let mut function = CheckedFunction::clone(&function(&names, "g", &[]));
+            function.nodes = vec![CheckedNode::Local(0); count - 1].into_iter().chain([last]).collect();
+            Arc::new(function)
+        };
+        let is_inlined = |callee: Arc<CheckedFunction>| {
+            let called = |_| Some(callee.clone());
+            let node_count = |_| Some(callee.nodes.len());
+            let known =
+                Callees { bound: &called, node_count: &node_count, succeeds: &|_| true, builtin: &|_| None };
+            !inlinable(&function(&names, "f", &["g"]), &known).is_empty()
+        };
+        assert_eq!([100, 101].map(|count| is_inlined(sized(count, CheckedNode::Local(0)))), [true, false]);
+        assert_eq!([60, 61].map(|count| is_inlined(sized(count, CheckedNode::For))), [true, false]);
     }
 
     #[test]

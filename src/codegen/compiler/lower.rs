@@ -12,11 +12,10 @@ mod operators;
 mod osr;
 mod variables;
 
-use super::recursion;
 use super::refusal::{Result, missing};
 use super::types::{PassedArgument, REGISTERS, Types, WideSignature, result};
 use crate::abi::{self, Symbol};
-use crate::codegen::body::{Body, LoopEntry};
+use crate::codegen::body::LoopEntry;
 use crate::codegen::options::{CompileOptions, Level};
 use crate::codegen::polls;
 use crate::host::Builtin;
@@ -34,91 +33,9 @@ use inkwell::values::{
 };
 use rustc_hash::FxHashMap;
 
-/// Adds a body to the module, and private copies of the functions inlined into
-/// it.
-pub(super) fn body(
-    module: &Module<'_>,
-    body: Body<'_>,
-    names: &Names,
-    options: CompileOptions,
-) -> Result<()> {
-    let types = Types::new(module);
-    let root = body.function;
-    let arity = body.entry.osr().map_or(root.arity(), |osr| root.locals + osr.values);
-    let main = types.define(module, body.symbol, arity);
-    // OSR code is not a callee, and baseline code may be replaced while it recurs.
-    let is_replaced = body.entry.osr().is_some() || body.hot_after.is_some();
-    let itself = (!is_replaced).then_some(((root.name, root.arity()), DirectCall::Copy(main)));
-    let builtin = |(name, of): &(Name, Builtin)| ((*name, of.arity()), DirectCall::Builtin(*of));
-    let mut direct: FxHashMap<_, _> = body.builtins.iter().map(builtin).collect();
-    let mut sizes = FxHashMap::default();
-    // Whether calls remain other than of the inlined functions: they may
-    // recurse.
-    let mut calls_others = false;
-    for callee in body.inline {
-        calls_others |= callee.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
-        let copy = types.define_copy(module, callee.arity());
-        direct.extend(itself);
-        let job = LoweringJob {
-            module,
-            source: callee,
-            function: copy,
-            osr: None,
-            direct: &direct,
-            names,
-            options,
-            loads_numbers: false,
-        };
-        job.lower(options.counts_fuel, None)?;
-        direct.remove(&(root.name, root.arity()));
-        direct.insert((callee.name, callee.arity()), DirectCall::Copy(copy));
-        sizes.insert(callee.name, callee.size_with(&sizes));
-    }
-    let calls = root.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
-    direct.extend(itself);
-    calls_others |= root.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
-    // A function that calls nothing cannot recurse. A top-level expression is
-    // entered at the top of the stack. An OSR entry needs no check: the
-    // interpreter has counted and checked the iteration.
-    let is_expression = names.text(root.name) == EXPRESSION;
-    let may_recur = (calls || calls_others) && !is_expression;
-    let checks = polls::checks_entry(root, may_recur, options.counts_fuel) && body.entry.osr().is_none();
-    // LLVM does not inline recursion, but it does inline a chain of copies, the
-    // last of which calls the function itself. If nothing else is called, every
-    // recursion passes that last copy, and none is entered more rarely.
-    let levels = recursion::levels(root, root.size_with(&sizes), options.level);
-    let checks_last_copy = checks && levels > 0 && !calls_others && !options.counts_fuel;
-    for level in 0..levels {
-        let copy = types.define_copy(module, root.arity());
-        let job = LoweringJob {
-            module,
-            source: root,
-            function: copy,
-            osr: None,
-            direct: &direct,
-            names,
-            options,
-            loads_numbers: body.loads_numbers,
-        };
-        job.lower(options.counts_fuel || (checks_last_copy && level == 0), None)?;
-        direct.insert((root.name, root.arity()), DirectCall::Copy(copy));
-    }
-    LoweringJob {
-        module,
-        source: root,
-        function: main,
-        osr: body.entry.osr(),
-        direct: &direct,
-        names,
-        options,
-        loads_numbers: body.loads_numbers,
-    }
-    .lower(checks && !checks_last_copy, body.hot_after)
-}
-
 /// A call that does not go through a slot.
 #[derive(Clone, Copy)]
-enum DirectCall<'c> {
+pub(super) enum DirectCall<'c> {
     /// Of a function of this module.
     Copy(FunctionValue<'c>),
     /// Of a function of the library.
@@ -168,18 +85,18 @@ struct IrLoop<'c> {
 }
 
 /// A function to be lowered.
-struct LoweringJob<'m, 'c> {
-    module: &'m Module<'c>,
-    source: &'m CheckedFunction,
-    function: FunctionValue<'c>,
+pub(super) struct LoweringJob<'m, 'c> {
+    pub(super) module: &'m Module<'c>,
+    pub(super) source: &'m CheckedFunction,
+    pub(super) function: FunctionValue<'c>,
     /// Its OSR entry; `None` for the function's own entry.
-    osr: Option<LoopEntry>,
+    pub(super) osr: Option<LoopEntry>,
     /// The calls that do not go through a slot, by name and arity.
-    direct: &'m FxHashMap<(Name, u32), DirectCall<'c>>,
-    names: &'m Names,
-    options: CompileOptions,
+    pub(super) direct: &'m FxHashMap<(Name, u32), DirectCall<'c>>,
+    pub(super) names: &'m Names,
+    pub(super) options: CompileOptions,
     /// Whether the numbers are loaded from where the context says.
-    loads_numbers: bool,
+    pub(super) loads_numbers: bool,
 }
 
 impl LoweringJob<'_, '_> {
@@ -192,7 +109,7 @@ impl LoweringJob<'_, '_> {
     /// Builds the body. `checks`: whether it begins with a stack check;
     /// `hot_after`: the number of calls, and of iterations of a call, after which
     /// it reports that it is hot, if it counts them.
-    fn lower(self, checks: bool, hot_after: Option<u32>) -> Result<()> {
+    pub(super) fn lower(self, checks: bool, hot_after: Option<u32>) -> Result<()> {
         let nodes = &self.source.nodes;
         let late = polls::late_checks(nodes, &|index| self.is_call(index))
             .filter(|_| checks && !self.options.counts_fuel);
