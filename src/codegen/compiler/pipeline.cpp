@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "branch_selects.h"
 #include "pair_calls.h"
 
 #include "llvm-c/Core.h"
@@ -132,7 +133,9 @@ struct Passes {
   PassBuilder PB;
   ModulePassManager MPM;
 
-  explicit Passes(TargetMachine *TM) : PB(TM, tuning()) {
+  const TargetMachine &TM;
+
+  explicit Passes(TargetMachine *TM) : PB(TM, tuning()), TM(*TM) {
     PB.registerModuleAnalyses(MAM);
     PB.registerCGSCCAnalyses(CGAM);
     PB.registerFunctionAnalyses(FAM);
@@ -171,8 +174,11 @@ struct Passes {
       MPM.addPass(
           PB.buildModuleOptimizationPipeline(L, ThinOrFullLTOPhase::None));
     }
-    if (Level >= 2)
-      MPM.addPass(createModuleToFunctionPassAdaptor(PairCallsPass()));
+    if (Level < 2)
+      return;
+    MPM.addPass(createModuleToFunctionPassAdaptor(PairCallsPass()));
+    if (Loops)
+      MPM.addPass(createModuleToFunctionPassAdaptor(BranchSelectsPass(TM)));
   }
 
   /// What LLVM's own pipelines have before they inline: without it, the branches of
