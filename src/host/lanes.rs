@@ -14,6 +14,9 @@ const LANES: &str = "kal$lanes$";
 /// What the symbols begin with of the functions that compute two lanes in one register.
 const TWO: &str = "kal$two$";
 
+/// The form that computes the sine of one lane and the cosine of the other.
+const SIN_COS: &str = "sin_cos";
+
 /// A function of the library that computes all lanes itself.
 enum LanesFunction {
     One(UnaryFunction),
@@ -44,8 +47,23 @@ pub fn two_symbol(name: &str) -> Option<String> {
     two(name).map(|_| format!("{TWO}{name}"))
 }
 
-/// Returns the address of the form of a function for two lanes, if it has one.
+/// Returns the symbol of the form that computes a function of the library in one lane and another
+/// function in the other one, if there is one, and the first one's lane.
+#[cfg(feature = "compiler")]
+pub fn mixed_symbol(name: &str) -> Option<(String, u32)> {
+    let lane = match name {
+        "sin" => 0,
+        "cos" => 1,
+        _ => return None,
+    };
+    two(SIN_COS).map(|_| (format!("{TWO}{SIN_COS}"), lane))
+}
+
+/// Returns the address of a form for two lanes, if there is one of that name.
 fn two(name: &str) -> Option<usize> {
+    if name == SIN_COS {
+        return kal_math::sin_cos(Build::fastest()).map(TwoPointer::address);
+    }
     let two = match LanesFunction::of(name)? {
         LanesFunction::One(function) => function.two(Build::fastest()),
         LanesFunction::Two(function) => function.two(Build::fastest()),

@@ -105,7 +105,7 @@ macro_rules! two_lanes {
     }};
 }
 
-two_lanes! { atan2 cos erf erfc exp exp2 hypot pow sin tan tanh; }
+two_lanes! { atan2 cos erf erfc exp exp2 hypot pow sin sin_cos tan tanh; }
 
 #[cfg(target_arch = "x86_64")]
 type TwoDoubles = std::arch::x86_64::__m128d;
@@ -129,13 +129,24 @@ impl UnaryFunction {
     /// Returns the function of two values, by its form for two; `None` if it has none, or if
     /// this processor cannot run the build.
     pub fn apply_to_two(self, build: Build, values: [f64; 2]) -> Option<[f64; 2]> {
-        let TwoPointer(two) = self.two(build)?;
-        // SAFETY: the form of such a function is a C function of this type.
-        let two = unsafe {
-            std::mem::transmute::<unsafe extern "C" fn(), extern "C" fn(TwoDoubles) -> TwoDoubles>(two)
-        };
-        Some(separated(two(joined(values))))
+        Some(apply_to_one_vector(self.two(build)?, values))
     }
+}
+
+/// Returns the sine of the first value and the cosine of the second, by the form of
+/// [`sin_cos`](crate::sin_cos).
+#[cfg(target_arch = "x86_64")]
+pub fn apply_sin_cos(build: Build, values: [f64; 2]) -> Option<[f64; 2]> {
+    Some(apply_to_one_vector(crate::sin_cos(build)?, values))
+}
+
+#[cfg(target_arch = "x86_64")]
+fn apply_to_one_vector(TwoPointer(two): TwoPointer, values: [f64; 2]) -> [f64; 2] {
+    // SAFETY: the form of a function of one double, or of two such, is a C function of this type.
+    let two = unsafe {
+        std::mem::transmute::<unsafe extern "C" fn(), extern "C" fn(TwoDoubles) -> TwoDoubles>(two)
+    };
+    separated(two(joined(values)))
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -22,6 +22,8 @@
 mod extern_functions;
 
 pub use extern_functions::TwoPointer;
+#[cfg(target_arch = "x86_64")]
+pub use extern_functions::apply_sin_cos;
 use extern_functions::{BINARY, TWO, UNARY, binary, unary};
 use std::fmt;
 
@@ -149,8 +151,7 @@ macro_rules! function_type {
             /// Returns its form for two at once in a build; `None` if calling it twice takes no
             /// longer, or if this processor cannot run that.
             pub fn two(self, build: Build) -> Option<TwoPointer> {
-                let (_, builds) = TWO.iter().find(|(name, _)| *name == self.name)?;
-                build.is_supported().then(|| builds[build as usize])
+                two(self.name, build)
             }
 
             /// Returns its lanes form in a build; `None` if this processor cannot run that.
@@ -170,6 +171,17 @@ macro_rules! function_type {
             }
         }
     };
+}
+
+fn two(name: &str, build: Build) -> Option<TwoPointer> {
+    let (_, builds) = TWO.iter().find(|(of, _)| *of == name)?;
+    build.is_supported().then(|| builds[build as usize])
+}
+
+/// Returns the form for two doubles at once, in a build, that returns the sine of the first and
+/// the cosine of the second; `None` as for [`UnaryFunction::two`].
+pub fn sin_cos(build: Build) -> Option<TwoPointer> {
+    two("sin_cos", build)
 }
 
 function_type!(UnaryFunction, UnaryPointer, UnaryLanesPointer, UNARY, "one double");

@@ -36,7 +36,8 @@ fn numbers(mut state: u64) -> impl Iterator<Item = f64> {
         Some(match kind {
             0 => EDGES[bits as usize % EDGES.len()],
             1 => f64::from_bits(bits),
-            2..8 => uniform * 700.0,
+            2 => uniform * 1e9,
+            3..8 => uniform * 700.0,
             8..20 => uniform * 10.0,
             _ => 1.0 + uniform / (1_u64 << kind) as f64,
         })
@@ -105,6 +106,10 @@ fn two_at_once_have_the_bits_of_the_functions_of_one_double() {
                 let results = function.apply_to_two(build, values).expect("it has the form");
                 same(function.name(), values, results, values.map(|x| one(x)));
             }
+        }
+        for values in pairs(12) {
+            let results = kal_math::apply_sin_cos(build, values).expect("it has the form");
+            same("sine and cosine", values, results, [kal_math::sin(values[0]), kal_math::cos(values[1])]);
         }
         for function in BinaryFunction::ALL.iter().filter(|function| function.two(build).is_some()) {
             functions.push(function.name());

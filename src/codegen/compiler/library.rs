@@ -18,6 +18,10 @@ use inkwell::values::{BasicMetadataValueEnum, FloatValue, FunctionValue};
 /// `pair_calls.h`.
 const TWO_LANES: &str = "kal-two-lanes";
 
+/// The attribute that names the form with another function in the other lane, and that which
+/// says which lane is the function's.
+const MIXED_LANES: (&str, &str) = ("kal-mixed-lanes", "kal-lane");
+
 /// Calls a pure function; of constants, its result is one.
 pub(super) fn pure_call<'c>(
     module: &Module<'c>,
@@ -52,9 +56,16 @@ pub(super) fn pure_function<'c>(
         for name in ["nounwind", "willreturn", "nosync", "nofree", "memory"] {
             declared.add_attribute(AttributeLoc::Function, types.attribute(name));
         }
-        if let Some(two) = lanes::two_symbol(name) {
-            let attribute = types.context.create_string_attribute(TWO_LANES, &two);
+        let describe = |key, value: &str| {
+            let attribute = types.context.create_string_attribute(key, value);
             declared.add_attribute(AttributeLoc::Function, attribute);
+        };
+        if let Some(two) = lanes::two_symbol(name) {
+            describe(TWO_LANES, &two);
+        }
+        if let Some((mixed, lane)) = lanes::mixed_symbol(name) {
+            describe(MIXED_LANES.0, &mixed);
+            describe(MIXED_LANES.1, &lane.to_string());
         }
         declared
     })

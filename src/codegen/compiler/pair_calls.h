@@ -4,7 +4,9 @@
 // function in a block, neither of which needs the other's result, become one
 // call of the function's form for two lanes. Such a form takes about as long as
 // one call does. The attribute "kal-two-lanes" of a function names it; it takes and
-// returns vectors of two where the function has doubles, with the same bits.
+// returns vectors of two where the function has doubles, with the same bits. "kal-mixed-lanes"
+// names the form that a function shares with another one, each in its "kal-lane": sine and
+// cosine.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +25,8 @@ namespace {
 
 class PairCallsPass : public llvm::PassInfoMixin<PairCallsPass> {
   static constexpr llvm::StringLiteral TwoLanes = "kal-two-lanes";
+  static constexpr llvm::StringLiteral MixedLanes = "kal-mixed-lanes";
+  static constexpr llvm::StringLiteral Lane = "kal-lane";
 
   /// The instructions after a call among which another one is looked for: where
   /// that is farther, the first result would come much later than it could.
@@ -40,7 +44,22 @@ class PairCallsPass : public llvm::PassInfoMixin<PairCallsPass> {
     return Callee && Callee->hasFnAttribute(TwoLanes) ? Call : nullptr;
   }
 
-  /// Returns the next call of the same function that `First` can wait for.
+  static llvm::StringRef text(const llvm::Function &F, llvm::StringRef Attribute) {
+    return F.getFnAttribute(Attribute).getValueAsString();
+  }
+
+  /// Returns the symbol of the form for a call of each of two functions; an empty one if
+  /// there is none.
+  static llvm::StringRef form(const llvm::Function &One, const llvm::Function &Other) {
+    if (&One == &Other)
+      return text(One, TwoLanes);
+    llvm::StringRef Mixed = text(One, MixedLanes);
+    return Mixed == text(Other, MixedLanes) && text(One, Lane) != text(Other, Lane)
+               ? Mixed
+               : llvm::StringRef();
+  }
+
+  /// Returns the next call that `First` can wait for and become one with.
   static Partner partner(llvm::CallInst &First) {
     Partner Found;
     llvm::SmallPtrSet<llvm::Value *, 16> Late = {&First};
@@ -50,7 +69,7 @@ class PairCallsPass : public llvm::PassInfoMixin<PairCallsPass> {
           I->operands(), [&](llvm::Value *Each) { return Late.contains(Each); });
       if (!Depends) {
         auto *Second = pairable(*I);
-        if (Second && Second->getCalledFunction() == First.getCalledFunction()) {
+        if (Second && !form(*First.getCalledFunction(), *Second->getCalledFunction()).empty()) {
           Found.Second = Second;
           return Found;
         }
@@ -68,30 +87,33 @@ class PairCallsPass : public llvm::PassInfoMixin<PairCallsPass> {
   static void merge(llvm::CallInst &First, const Partner &Found) {
     llvm::CallInst &Second = *Found.Second;
     llvm::Function &Callee = *First.getCalledFunction();
+    llvm::Function &Other = *Second.getCalledFunction();
+    uint64_t Lower = &Callee != &Other && text(Callee, Lane) == "1" ? 1 : 0;
     llvm::IRBuilder<> Builder(&Second);
     auto *Vector = llvm::FixedVectorType::get(Builder.getDoubleTy(), 2);
     llvm::SmallVector<llvm::Value *, 2> Arguments;
     for (unsigned I = 0; I < First.arg_size(); ++I) {
       llvm::Value *Joined = llvm::PoisonValue::get(Vector);
-      Joined = Builder.CreateInsertElement(Joined, First.getArgOperand(I), uint64_t(0));
-      Joined = Builder.CreateInsertElement(Joined, Second.getArgOperand(I), uint64_t(1));
+      Joined = Builder.CreateInsertElement(Joined, First.getArgOperand(I), Lower);
+      Joined = Builder.CreateInsertElement(Joined, Second.getArgOperand(I), 1 - Lower);
       Arguments.push_back(Joined);
     }
     llvm::SmallVector<llvm::Type *, 2> Parameters(Arguments.size(), Vector);
     llvm::FunctionCallee Form = Callee.getParent()->getOrInsertFunction(
-        Callee.getFnAttribute(TwoLanes).getValueAsString(),
+        form(Callee, Other),
         llvm::FunctionType::get(Vector, Parameters, /*isVarArg=*/false));
     if (auto *Declared = llvm::dyn_cast<llvm::Function>(Form.getCallee())) {
       Declared->setAttributes(Callee.getAttributes());
-      Declared->removeFnAttr(TwoLanes);
+      for (llvm::StringRef Attribute : {TwoLanes, MixedLanes, Lane})
+        Declared->removeFnAttr(Attribute);
     }
     llvm::CallInst *Both = Builder.CreateCall(Form, Arguments);
-    llvm::Value *Lower = Builder.CreateExtractElement(Both, uint64_t(0));
-    llvm::Value *Upper = Builder.CreateExtractElement(Both, uint64_t(1));
+    llvm::Value *OfFirst = Builder.CreateExtractElement(Both, Lower);
+    llvm::Value *OfSecond = Builder.CreateExtractElement(Both, 1 - Lower);
     for (llvm::Instruction *Each : Found.Dependents)
       Each->moveBefore(Second.getIterator());
-    First.replaceAllUsesWith(Lower);
-    Second.replaceAllUsesWith(Upper);
+    First.replaceAllUsesWith(OfFirst);
+    Second.replaceAllUsesWith(OfSecond);
     First.eraseFromParent();
     Second.eraseFromParent();
   }

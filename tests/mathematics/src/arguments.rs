@@ -8,6 +8,8 @@ use std::fs;
 pub(super) struct Arguments {
     /// Numbers at or near which results are hard to round, or special.
     hard: Vec<f64>,
+    /// The largest exponent of many of the others.
+    size: u64,
     random: Random,
     index: usize,
 }
@@ -21,8 +23,18 @@ impl Arguments {
             [number, number / 2.0, number * std::f64::consts::FRAC_PI_2, number.exp2(), number.exp()]
         }));
         hard.extend((-40..=40).map(|exponent| 10_f64.powi(exponent)));
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        let is_periodic = matches!(name, "sin" | "cos" | "tan");
+        if is_periodic {
+            // Near multiples of pi/32, also of many turns.
+            let multiple = |exponent: u64| {
+                let turns = random.next() % (1 << exponent);
+                turns as f64 * (std::f64::consts::PI / 32.0)
+            };
+            hard.extend((8..44).flat_map(|exponent| [exponent; 100]).map(multiple));
+        }
         hard.extend(hard.clone().into_iter().map(|number| -number));
-        Self { hard, random: Random(0x9e37_79b9_7f4a_7c15), index: 0 }
+        Self { hard, size: if is_periodic { 40 } else { 12 }, random, index: 0 }
     }
 
     /// Returns an endless sequence of pairs as programs have them, in which a vector is rarely
@@ -90,7 +102,7 @@ impl Iterator for Arguments {
             0 => [f64::from_bits(self.random.next()), f64::from_bits(self.random.next())],
             1 => [self.any_hard(), self.any_hard()],
             2 => [self.any_hard(), self.sized(4)],
-            3 => [self.sized(12), self.sized(6)],
+            3 => [self.sized(self.size), self.sized(6)],
             4 => [self.sized(2), self.sized(9)],
             _ => [self.short(), self.short()],
         })

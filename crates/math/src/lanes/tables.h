@@ -166,6 +166,8 @@ static const double ANGLE_HIGH = 0x1.921fb54442d18p-4;
 
 static const double ANGLE_LOW = 0x1.1a62633145c07p-58;
 
+static const double ANGLE_THIRD = -0x1.f1976b7ed8fbcp-114;
+
 // (sin(x) - x) / x^3 as a function of x^2, for |x| <= 0.0491, with an error of 2^-56.6.
 static const double SIN[4] = {
   -0x1.5555555555555p-3, 0x1.11111111110dep-7, -0x1.a01a0199b2b55p-13, 0x1.71da13dc5eca9p-19,

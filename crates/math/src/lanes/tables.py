@@ -148,9 +148,11 @@ cosines = [mpf(0) if i == 16 else cos(pi * i / 32) for i in range(32)]
 table("COSINES_HIGH", "cos(i pi/32), and what is missing.", [pair(x)[0] for x in cosines])
 table("COSINES_LOW", "", [pair(x)[1] for x in cosines])
 high, low = pair(pi / 32)
+third = double(pi / 32 - mpf(high) - mpf(low))
 constant("ANGLES", "32 / pi.", 32 / pi)
 constant("ANGLE_HIGH", "pi / 32, and what is missing.", high)
 constant("ANGLE_LOW", "", low)
+constant("ANGLE_THIRD", "", third)
 # Functions of the square of the angle.
 LIMIT = mpf(0.0491) ** 2
 polynomial(

@@ -1,5 +1,8 @@
 // Sines and cosines, of arguments up to this one.
-#define LARGEST_ANGLE 0x1p17
+#define LARGEST_ANGLE 0x1p32
+
+// Up to this one, two constants are enough to reduce it.
+#define SMALL_ANGLE 0x1p17
 
 typedef struct {
   // x as k pi/32 + r. The last bits of `index` are k.
@@ -12,8 +15,17 @@ typedef struct {
 INLINE Angle angle(V x) {
   V shifted = madd(x, all(ANGLES), all(ROUNDER)), k = shifted - all(ROUNDER);
   V first = nmadd(k, all(ANGLE_HIGH), x);
-  V r = nmadd(k, all(ANGLE_LOW), first);
-  return (Angle){bits(shifted), {r, nmadd(k, all(ANGLE_LOW), first - r)}, equal(k, all(0))};
+  unsigned is_small = of_mask(at_most(magnitude(x), all(SMALL_ANGLE)));
+  Pair r;
+  if (__builtin_expect(is_small == (1u << LANES) - 1, 1)) {
+    r.high = nmadd(k, all(ANGLE_LOW), first);
+    r.low = nmadd(k, all(ANGLE_LOW), first - r.high);
+  } else {
+    Pair second = product(k, all(ANGLE_LOW));
+    r = any_sum(first, -second.high);
+    r.low = nmadd(k, all(ANGLE_THIRD), r.low - second.low);
+  }
+  return (Angle){bits(shifted), r, equal(k, all(0))};
 }
 
 // A multiple of pi/32, by its sine and cosine as pairs.
@@ -21,19 +33,21 @@ typedef struct {
   V s, s_low, c, c_low;
 } Direction;
 
-// Returns that of k pi/32 + quarters pi/2, or the opposite one.
-INLINE Direction direction(Angle x, int64_t quarters) {
-  Bits index = plus_bits(x.index, all_bits(16 * quarters));
+// Returns that of (k + turn) pi/32, or the opposite one.
+INLINE Direction direction(Angle x, Bits turn) {
+  Bits index = plus_bits(x.index, turn);
   return (Direction){lookup(SINES_HIGH, index), lookup(SINES_LOW, index),
                      lookup(COSINES_HIGH, index), lookup(COSINES_LOW, index)};
 }
 
 // Computes the sine of a direction and r, with an error of at most `sine_error`.
 //
-// x = k pi/32 + r, for |x| <= 2^17 and so |k| < 2^21, |r| <= 0.0491. With `ANGLE_HIGH`, the
+// x = k pi/32 + r, for |x| <= 2^32 and so |k| < 2^36, |r| <= 0.0491. With `ANGLE_HIGH`, the
 // difference is exact, a multiple of that number's last place, 2^-56, or |k| is at most 1;
 // with `ANGLE_LOW` as a pair, its error is less than 2^21 2^-111 from that number, and
-// 2^-106. With S and C, the sine and cosine of the direction, it is
+// 2^-106, for |x| <= 2^17. Beyond, that product is exact, the low part of the difference is at most
+// 2^-58 + 2^-76, and its two roundings are at most 2^-110. With S and C, the sine and cosine of
+// the direction, it is
 //   S + C r - S r^2/2 + (C r^3 q(r^2) + S r^4 p(r^2))
 // where all products and sums but for the last are pairs.
 //
@@ -74,22 +88,33 @@ INLINE V sine_error(Angle x, V absolute) {
   return madd(x.r.high * x.r.high, all(0x1.4p-57), absolute);
 }
 
-// The sign of sin(x + quarters pi/2), beside that of `sine`.
-INLINE Bits sine_sign(Angle x, int64_t quarters) {
-  Bits index = plus_bits(x.index, all_bits(16 * quarters));
-  return and_bits(shift_left(index, 58), all_bits(INT64_MIN));
+// Returns the sine of x + turn pi/32 for multiples of 16, with that absolute part of the error.
+INLINE V rounded_sine(Angle x, Bits turn, V absolute, Mask *good) {
+  V result = nearest(sine(direction(x, turn), x, good), sine_error(x, absolute), good);
+  Bits index = plus_bits(x.index, turn);
+  return with_sign(result, and_bits(shift_left(index, 58), all_bits(INT64_MIN)));
 }
 
-INLINE V rounded_sine(V x, int64_t quarters, Mask *good) {
+INLINE V lanes_sin(V x, Mask *good) {
   *good = at_most(magnitude(x), all(LARGEST_ANGLE));
   Angle a = angle(x);
-  V absolute = quarters == 0 ? choose(a.is_x, all(0), all(0x1p-88)) : all(0x1p-88);
-  V result = nearest(sine(direction(a, quarters), a, good), sine_error(a, absolute), good);
-  return with_sign(result, sine_sign(a, quarters));
+  return rounded_sine(a, all_bits(0), choose(a.is_x, all(0), all(0x1p-88)), good);
 }
 
-INLINE V lanes_sin(V x, Mask *good) { return rounded_sine(x, 0, good); }
-INLINE V lanes_cos(V x, Mask *good) { return rounded_sine(x, 1, good); }
+INLINE V lanes_cos(V x, Mask *good) {
+  *good = at_most(magnitude(x), all(LARGEST_ANGLE));
+  return rounded_sine(angle(x), all_bits(16), all(0x1p-88), good);
+}
+
+#ifdef TWO_LANES
+// The sine of the first lane, and the cosine of the second.
+INLINE V lanes_sin_cos(V x, Mask *good) {
+  *good = at_most(magnitude(x), all(LARGEST_ANGLE));
+  Angle a = angle(x);
+  V absolute = choose(a.is_x, _mm_set_pd(0x1p-88, 0), all(0x1p-88));
+  return rounded_sine(a, _mm_set_epi64x(16, 0), absolute, good);
+}
+#endif
 
 // tan(x) = s / c, where c is the sine of the direction a quarter of a turn on. The low parts of
 // their pairs are at most r^3/6 + r^4/24 <= 2^-6.9 r^2, and that of the quotient this times
@@ -100,7 +125,7 @@ INLINE V lanes_cos(V x, Mask *good) { return rounded_sine(x, 1, good); }
 INLINE V lanes_tan(V x, Mask *good) {
   *good = at_most(magnitude(x), all(LARGEST_ANGLE));
   Angle a = angle(x);
-  Direction of = direction(a, 0), on = {of.c, of.c_low, -of.s, -of.s_low};
+  Direction of = direction(a, all_bits(0)), on = {of.c, of.c_low, -of.s, -of.s_low};
   Pair s = sine(of, a, good), c = sine(on, a, good);
   V inverse = all(1) / c.high, high = s.high * inverse;
   V rest = nmadd(high, c.high, s.high) + nmadd(high, c.low, s.low);

@@ -54,9 +54,29 @@ repaired_binary(V result, V x, V y, unsigned bad, double (*scalar)(double, doubl
                                          : result;                                             \
   }
 
+double SCALAR(sin)(double);
+double SCALAR(cos)(double);
+
+__attribute__((noinline, cold)) static V repaired_sin_cos(V result, V x, unsigned bad) {
+  return _mm_set_pd(bad & 2 ? SCALAR(cos)(x[1]) : result[1],
+                    bad & 1 ? SCALAR(sin)(x[0]) : result[0]);
+}
+
+// The sine of the first lane, and the cosine of the second.
+V OVER(sin_cos_two)(V x) {
+  Mask good;
+  V result = lanes_sin_cos(x, &good);
+  unsigned bad = of_mask(good) ^ ((1u << LANES) - 1);
+  return __builtin_expect(bad != 0, 0) ? repaired_sin_cos(result, x, bad) : result;
+}
+
 #else
 
 typedef double V __attribute__((vector_size(16)));
+
+double SCALAR(sin)(double);
+double SCALAR(cos)(double);
+V OVER(sin_cos_two)(V x) { return (V){SCALAR(sin)(x[0]), SCALAR(cos)(x[1])}; }
 
 #define UNARY(name)                                                                            \
   double SCALAR(name)(double);                                                                 \
