@@ -636,7 +636,7 @@ impl Context {
     }
 
     /// Runs a closure with a [`FailureReport`] for this context.
-    fn with_report<T>(&self, work: impl FnOnce(&FailureReport<'_>) -> T) -> T {
+    pub(crate) fn with_report<T>(&self, work: impl FnOnce(&FailureReport<'_>) -> T) -> T {
         let (names, hosts) = (self.engine.names(), self.engine.hosts());
         let (world, suggestions) = (&self.world, &self.suggestions);
         work(&FailureReport { names, hosts, world, suggestions })

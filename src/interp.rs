@@ -627,7 +627,14 @@ impl Interpreter {
         let number = self.code.words()[state.at] >> 8;
         let callee = self.links.target(number);
         let arity = callee.arity as usize;
-        let compiled = compiled.filter(|compiled| !self.holds(callee.name) && compiled.has_code(callee));
+        let compiled = compiled.filter(|_| !self.holds(callee.name));
+        let arguments = &self.stack[state.base..state.base + arity];
+        if let Some(value) = compiled.and_then(|compiled| compiled.call_context_free(callee, arguments)) {
+            let (at, base) = unlink(self.stack[state.base + arity]);
+            *state = InterpState { at, base, accumulator: value };
+            return Ok(());
+        }
+        let compiled = compiled.filter(|compiled| compiled.has_code(callee));
         if let Some(compiled) = compiled {
             let arguments = self.stack[state.base..state.base + arity].to_vec();
             return self.leave_for(state, callee.arity, |interpreter| {

@@ -21,11 +21,15 @@ use crate::codegen::HAS_COMPILER;
 use crate::config::Mode;
 use crate::context::Context;
 use crate::error::Error;
+#[cfg(feature = "cli")]
+use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
 use crate::float_environment::DefaultEnvironment;
 use crate::name::{HeldName, Name};
 use crate::output::literal;
 use crate::sema::call_graph::{CallGraph, Obstacle, ObstacleKind};
+#[cfg(feature = "cli")]
+use crate::sema::checked::Callee;
 use crate::sema::checked::{CheckedFunction, CheckedNode, Made};
 use crate::sema::{Environment, Extern};
 use crate::source::Source;
@@ -233,6 +237,24 @@ impl Kernel {
             }
         }
         uses
+    }
+
+    /// Returns the error of the first call in its own text of a function that was not bound.
+    #[cfg(feature = "cli")]
+    pub(crate) fn unknown_call(&self, context: &Context) -> Option<Error> {
+        let PinnedFunction { root, graph, .. } = &self.0.function;
+        let is_unknown = |callee: &&Callee| {
+            context.function(callee.name).is_none()
+                && context.hosts().get(callee.name).is_none()
+                && graph
+                    .obstacles
+                    .iter()
+                    .any(|obstacle| obstacle.kind == ObstacleKind::FailingCall(callee.name))
+        };
+        let callee = root.callees.iter().find(is_unknown)?;
+        let (callee, passed) = (callee.name, callee.arity);
+        let failure = Failure::Undefined { callee, passed, caller: Some(root.clone()) };
+        Some(Error::Invalid(vec![context.with_report(|report| report.diagnose(&failure))]))
     }
 
     /// Returns the error of a run that was asked to stop before it computed anything.

@@ -497,6 +497,10 @@ impl ModuleReader<'_> {
         let found = find::find(&others, name, in_images).or_else(|| find::find(&looked, name, in_images));
         found.ok_or_else(|| {
             let looked: Vec<_> = looked.iter().map(|place| place.file.display().to_string()).collect();
+            if let Some(module) = name.strip_suffix(".kal") {
+                let help = format!("a module is named without the ending of its file: `import {module}`");
+                return not_read(place, format!("there is no module `{name}`"), help);
+            }
             let help = match (looked.as_slice(), standard::import_of(name), standard::nearest_module(name)) {
                 ([], _, _) => "this program may import nothing: no folder is searched".to_owned(),
                 (_, Some(import), _) => import,

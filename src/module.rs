@@ -311,6 +311,15 @@ impl Imports {
         names
     }
 
+    /// Returns how a function is called here whose name without a qualifier is that, if one is
+    /// imported.
+    pub fn qualified_spelling(&self, function: &str) -> Option<String> {
+        let is_offered = |import: &&ImportedModule| {
+            import.module.offered(MemberKind::Function).any(|member| *member.short == *function)
+        };
+        self.0.iter().find(is_offered).map(|import| qualified(&import.qualifier, function))
+    }
+
     /// Returns the names that are known without a qualifier, some more than once.
     pub fn aliases(&self, kind: MemberKind) -> impl Iterator<Item = Name> {
         let members = self.0.iter().flat_map(move |import| {

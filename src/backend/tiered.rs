@@ -528,6 +528,13 @@ impl CompiledTier for LazyJit {
         context.call(&slot, arguments, outside, Some(self.lend(interpreter)))
     }
 
+    fn call_context_free(&self, callee: TapeCallee, arguments: &[f64]) -> Option<f64> {
+        let slots = self.slots.borrow();
+        let mut budget = [0.0; 8];
+        let arguments = CallArguments::new(arguments, &mut budget);
+        self.context()?.call_context_free(slots.get(&callee)?, arguments)
+    }
+
     fn promote(&self, interpreter: &Interpreter, spot: &HotSpot) -> CodeStatus {
         match self.make(interpreter, spot) {
             Some(()) => self.code_status(spot),
@@ -540,8 +547,10 @@ impl CompiledTier for LazyJit {
             return match self.osr_code(spot) {
                 Some(made) if made.is_ready() => CodeStatus::Ready,
                 Some(made) if made.is_lost() => CodeStatus::Lost,
-                Some(made) if !made.has_failed() => CodeStatus::Busy,
-                Some(_) | None => CodeStatus::Never,
+                Some(made) if made.has_failed() => CodeStatus::Never,
+                Some(_) => CodeStatus::Busy,
+                // It was requested in a run that has ended.
+                None => CodeStatus::Lost,
             };
         }
         let name = spot.function.name;

@@ -29,6 +29,9 @@ pub(super) struct MapArguments {
     /// An expression of columns, or the name of a function whose parameters are columns
     #[arg(allow_hyphen_values = true)]
     formula: String,
+    /// The table, as with --in
+    #[arg(value_name = "FILE", conflicts_with = "input", value_hint = ValueHint::FilePath)]
+    table: Option<PathBuf>,
     /// The table: CSV with a header, or Parquet; `-` is standard input
     #[arg(long = "in", value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     input: PathBuf,
@@ -112,7 +115,7 @@ fn mapped(
     let output = path(&arguments.output);
     let request = TableRequest {
         formula: &arguments.formula,
-        input: path(&arguments.input),
+        input: path(arguments.table.as_ref().unwrap_or(&arguments.input)),
         output: output.map_or_else(TableOutput::stdout, TableOutput::File),
         name: arguments.name.as_deref(),
         is_alone: arguments.alone,

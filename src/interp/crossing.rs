@@ -66,6 +66,10 @@ pub trait CompiledTier {
     /// first, from a call site outwards to where compiled code was entered.
     fn callers(&self, site: CallSite) -> Vec<Arc<CheckedFunction>>;
 
+    /// Calls a function whose code needs no run; `None`, without effect, if it may need one, or
+    /// has not been called through [`call`](Self::call) before.
+    fn call_context_free(&self, callee: TapeCallee, arguments: &[f64]) -> Option<f64>;
+
     /// Requests code for a hot spot, once.
     fn promote(&self, interpreter: &Interpreter, spot: &HotSpot) -> CodeStatus;
 

@@ -2,7 +2,7 @@
 //! and switching to code that has become ready.
 
 use super::execute::InterpState;
-use super::{CodeStatus, Crossing, HotSpot, Interpreter};
+use super::{CodeStatus, CompiledTier, Crossing, HotSpot, Interpreter};
 use crate::failure::RunFailure;
 use crate::host::Outside;
 use crate::tape::op::Op;
@@ -31,7 +31,8 @@ impl Interpreter {
         };
         match compiled.promote(self, &spot) {
             CodeStatus::Ready => {
-                self.code.end_count(at);
+                self.call_compiled(&spot, compiled);
+                self.code_is_ready(at, &spot);
                 let arguments = self.state_of(&spot, state.base);
                 self.leave_for(state, link, |interpreter| match spot.counted {
                     Some(_) => compiled.enter_osr(interpreter, &spot, &arguments, outside),
@@ -89,18 +90,30 @@ impl Interpreter {
         let again = self.hot_after.unwrap_or(0).max(1);
         for at in self.code.take_waiting() {
             let Some(spot) = self.code.spot(at) else { continue };
-            match (compiled.code_status(&spot), spot.counted) {
+            self.call_compiled(&spot, compiled);
+            match (compiled.code_status(&spot), &spot.counted) {
                 (CodeStatus::Busy, _) => self.code.await_code(at),
-                (CodeStatus::Ready, Some(_)) => self.code.end_count(at),
-                // Calls go to the code until that is retired: then the
-                // interpreter counts again.
-                (CodeStatus::Ready, None) => {
-                    self.links.reset(spot.function.name);
-                    self.code.count_again(at, again);
-                }
+                (CodeStatus::Ready, _) => self.code_is_ready(at, &spot),
                 (CodeStatus::Never, None) | (CodeStatus::Lost, _) => self.code.count_again(at, again),
                 (CodeStatus::Never, Some(_)) => {}
             }
+        }
+    }
+
+    /// Makes calls of a function go to its code, if it has some.
+    fn call_compiled(&mut self, spot: &HotSpot, compiled: &dyn CompiledTier) {
+        let callee = TapeCallee { name: spot.function.name, arity: spot.function.arity() };
+        if compiled.has_code(callee) {
+            self.links.reset(callee.name);
+        }
+    }
+
+    /// Prepares a hot spot for code that is ready: loops enter it at their next iteration. Calls
+    /// go to it until it is retired, after which the interpreter counts again.
+    fn code_is_ready(&mut self, at: u32, spot: &HotSpot) {
+        match spot.counted {
+            Some(_) => self.code.end_count(at),
+            None => self.code.count_again(at, self.hot_after.unwrap_or(0).max(1)),
         }
     }
 }

@@ -51,8 +51,11 @@ pub fn import_of(name: &str) -> Option<String> {
 }
 
 /// Returns help about a function that is not known, and that a module offers which is not
-/// imported.
+/// imported, or not with this name alone.
 pub fn import_help(function: &str, imports: &Imports) -> Option<String> {
+    if let Some(qualified) = imports.qualified_spelling(function) {
+        return Some(format!("did you mean `{qualified}`?"));
+    }
     let (module, _) = not_imported(imports).find(|(_, name)| *name == function)?;
     Some(format!("`import {module}` makes it known"))
 }

@@ -589,6 +589,10 @@ impl<'c, 'a> Resolver<'c, 'a> {
         let text = environment.names().text(name);
         let value = foreign::assigned(self.checker.source, span).unwrap_or("0");
         let help = match &*environment.names().text(self.head.name) {
+            _ if foreign::follows_variable(self.checker.source, span) => {
+                let value = foreign::assigned(self.checker.source, span).unwrap_or("…");
+                format!("a comma separates variables: `var x = 1, {text} = {value}`")
+            }
             EXPRESSION => format!("to declare one: `var {text} = {value}`"),
             _ if foreign::ends_too_early(self.checker.source, span) => format!(
                 "to declare one: `var {text} = {value} in …`; the `;` ends the definition, `:` goes on"

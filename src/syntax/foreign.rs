@@ -423,6 +423,12 @@ pub fn ends_too_early(source: &Source, place: Span) -> bool {
     is_ended && next.is_some_and(|next| next.starts_with([' ', '\t']))
 }
 
+/// Returns whether the assigned name at `place` stands on the line of a `var`, after its values.
+pub fn follows_variable(source: &Source, place: Span) -> bool {
+    let before = line_up_to(source.text(), place.start).trim();
+    before.starts_with("var ") && !before.ends_with(',') && !before.contains([';', ':', '('])
+}
+
 /// Returns whether the undeclared variable at `place` is a word of a comment of another
 /// language: `x = 5 % the radius`.
 pub fn begins_comment(source: &Source, place: Span) -> bool {

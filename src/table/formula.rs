@@ -69,7 +69,10 @@ impl RowFormula {
         }
         // The others are no parameters: their fields may be anything.
         let kernel = context.formula_kernel(source.text(), &used)?;
-        Self::with(kernel, columns)
+        match kernel.unknown_call(context) {
+            Some(error) => Err(error),
+            None => Self::with(kernel, columns),
+        }
     }
 
     fn with(kernel: Kernel, columns: Vec<Result<NumberColumn, Diagnostic>>) -> Result<Self, Error> {

@@ -84,7 +84,18 @@ impl TableHeader {
         let near = wanted
             .and_then(|wanted| nearest(wanted, self.columns.iter().map(|column| column.identifier.as_str())));
         let tip = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-        format!("{tip}the columns are {}", names.join(", "))
+        let listed = format!("{tip}the columns are {}", names.join(", "));
+        match self.other_delimiter() {
+            Some(delimiter) => format!("{listed}; does `--delimiter '{delimiter}'` separate them?"),
+            None => listed,
+        }
+    }
+
+    /// Returns what separates columns elsewhere and is in the name of the only column.
+    fn other_delimiter(&self) -> Option<&'static str> {
+        let [only] = &*self.columns else { return None };
+        let others = [(';', ";"), ('\t', "\\t"), ('|', "|"), (',', ",")];
+        others.into_iter().find(|(delimiter, _)| only.name.contains(*delimiter)).map(|(_, shown)| shown)
     }
 }
 

@@ -120,14 +120,15 @@ fn an_import_can_be_narrow() {
         assert_eq!(value_of(&mut qualified, "import stats as s; s.mean(2, 4)"), Some(3.0));
         assert_eq!(
             refusal(&mut qualified, "mean(2, 4)"),
-            "this expression calls `mean`, which is not defined"
+            "this expression calls `mean`, which is not defined (did you mean `s.mean`?)"
         );
         assert!(refusal(&mut qualified, "stats.mean(2, 4)").starts_with("no module `stats` is imported"));
         assert!(refusal(&mut qualified, "1 ⊕ 2").starts_with("no binary operator `⊕` is defined"));
         let mut listed = context(&folder, mode);
         assert_eq!(value_of(&mut listed, "import stats(half, binary ⊕); half(3) ⊕ 2"), Some(1.75));
         assert_eq!(value_of(&mut listed, "stats.mean(2, 4)"), Some(3.0));
-        assert_eq!(refusal(&mut listed, "mean(2, 4)"), "this expression calls `mean`, which is not defined");
+        let unlisted = "this expression calls `mean`, which is not defined (did you mean `stats.mean`?)";
+        assert_eq!(refusal(&mut listed, "mean(2, 4)"), unlisted);
         assert_eq!(refusal(&mut listed, "import stats(sd)"), "the module `stats` has no `sd`");
         assert_eq!(refusal(&mut listed, "import stats(_secret)"), "the module `stats` has no `_secret`");
         let private = "`_secret` is private to the module `stats`";

@@ -97,6 +97,21 @@ fn delimiters_are_chosen() {
         assert_eq!(ran.code, Some(2), "{wrong}");
         assert!(ran.err().contains("it is one ASCII character that is not in numbers"), "{}", ran.err());
     }
+    // A file with another one has one column.
+    for (header, delimiter) in [("a;b\n", "';'"), ("a\tb\n", r"'\t'"), ("a|b\n", "'|'")] {
+        let said = refused(&["a"], header).join("\n");
+        let help = format!("; does `--delimiter {delimiter}` separate them?");
+        assert!(said.contains(&help), "{said}");
+    }
+}
+
+#[test]
+fn a_formula_that_calls_what_is_not_defined_is_refused_before_the_first_row() {
+    for text in ["nofun(a)", "if a > 1 then nofun(a) else 1"] {
+        let ran = map(&["--on-error", "empty", text], "a\n1\n");
+        assert_eq!((ran.out(), ran.code), ("", Some(1)), "{text}");
+        assert!(ran.err().contains("`(formula)` calls `nofun`, which is not defined"), "{}", ran.err());
+    }
 }
 
 #[test]
@@ -193,6 +208,7 @@ fn functions_and_variables_come_from_files() {
     let ran = run(&["tax", "--load", "tax.kal", "--in", "t.csv"]);
     assert_eq!(ran.err(), "");
     assert_eq!(ran.out(), "name,rate,income,tax\nA,0.2,500,0\nB,0.2,1500,100\nC,0.5,3000,1000\n");
+    assert_eq!(run(&["tax", "t.csv", "--load", "tax.kal"]).out(), ran.out());
     let ran = run(&[
         "tax(income, rate) / limit",
         "--alone",

@@ -22,7 +22,7 @@ enum WordKind {
     Bare,
 }
 
-const WORDS: [(&str, WordKind, &str); 87] = [
+const WORDS: [(&str, WordKind, &str); 89] = [
     ("mod", WordKind::Infix, "the remainder is written `x % y`, or `mod(x, y)`"),
     ("div", WordKind::Infix, "integer division is written `floor(a / b)`"),
     ("and", WordKind::Infix, "and is written `&&`"),
@@ -86,6 +86,8 @@ const WORDS: [(&str, WordKind, &str); 87] = [
     ("class", WordKind::Bare, "there are no types, every value is a number"),
     ("struct", WordKind::Bare, "there are no types, every value is a number"),
     ("help", WordKind::Bare, HELP),
+    ("exit", WordKind::Bare, ENDS),
+    ("quit", WordKind::Bare, ENDS),
     ("clear", WordKind::Bare, "at the prompt, `:reset` forgets everything, and Ctrl-L clears the screen"),
     ("begin", WordKind::Bare, "to group, write `( … )`; `a : b` evaluates both"),
     ("end", WordKind::Bare, "nothing ends a body: it is one expression, such as `(a : b)`"),
@@ -187,7 +189,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
 const NO_LISTS: &str = "there are no lists of values: every value is a number";
 const READ: &str = "to read a number, write `read()`";
 const HELP: &str = "at the prompt, `?sin` explains `sin`, and `:help` lists the commands";
-const ENDS: &str = "a program ends where its source ends";
+const ENDS: &str = "a program ends where its source ends, and the prompt with `:quit` or Ctrl-D";
 
 fn known(word: &str) -> Option<(WordKind, &'static str)> {
     WORDS.iter().find(|entry| entry.0 == word).map(|entry| (entry.1, entry.2))

@@ -47,6 +47,9 @@ impl SyntaxFailure {
             let message = self.message(tokens, start);
             let help = match source.slice(place) {
                 "var" => "one `var` declares several: `var x = 1, y = 2`".to_owned(),
+                "in" if self.previous(start).is_some_and(|before| tokens.text(before) == ",") => {
+                    "there is no comma after the last variable: `var x = 1, y = 2 in …`".to_owned()
+                }
                 keyword => format!("`{keyword}` is a keyword, and cannot be a name"),
             };
             return Diagnostic::error(ErrorCode::UnexpectedToken, source, place, message)
@@ -303,7 +306,10 @@ impl SyntaxFailure {
             }
         }
         if here == Some(Terminal::Else) && self.expected == Expected::ITEM {
-            return Some("it belongs to an `if` before it, with no `;` between them".into());
+            return Some(self.cure_of_else(tokens).into());
+        }
+        if here == Some(Terminal::Comma) && before(2) == Some(Terminal::Import) {
+            return Some("each module has an `import` of its own".into());
         }
         if here == Some(Terminal::Equals)
             && expects(Terminal::Identifier)
@@ -319,6 +325,17 @@ impl SyntaxFailure {
         }
         let digits = foreign::grouped_digits(tokens.source(), tokens.span(self.at));
         digits.filter(|_| self.expected == Expected::ITEM).map(|number| format!("write `{number}`"))
+    }
+
+    /// Returns what separates an `else` from its `if`.
+    fn cure_of_else(self, tokens: &Tokens) -> &'static str {
+        let before = tokens.terminals()[..self.at].iter().rev();
+        let mut of_if = before.take_while(|terminal| **terminal != Terminal::If);
+        if of_if.any(|terminal| *terminal == Terminal::Semicolon) {
+            "it belongs to an `if` before it, with no `;` between them"
+        } else {
+            "each branch is one expression: `if a then (b : c) else d`"
+        }
     }
 
     /// Returns whether a comma is missing after a text.
