@@ -130,3 +130,9 @@ pub fn reshapings(count: usize) -> String {
 pub fn redefinitions(count: usize) -> String {
     (0..count).map(|index| format!("def f(x) x * {index} + 1;\nf({});\n", index % 5)).collect()
 }
+
+/// Returns a program of `count` items that call a function with a loop.
+pub fn calls_of_a_loop(count: usize) -> String {
+    let definitions = "def g(x) x * 0.5 + 1\nvar t = 0\ndef h() for i = 1, i < 20000 in t = t + g(i)\n";
+    format!("{definitions}{}t\n", "do h()\n".repeat(count))
+}

@@ -100,6 +100,7 @@ pub fn all(folder: &Path) -> Vec<Row> {
         tiered("100,000 expressions from a pipe, tiered", 0.3, &generated::expressions(100_000), folder),
         steady_tiered("fib32", "fib(32), tiered"),
         tiered("10,000 times redefined and called, tiered", 0.1, &generated::redefinitions(10_000), folder),
+        tiered_items(folder),
         steady_tiered("fib", "fib(40), tiered"),
         steady_tiered("mandelbrot", "Mandelbrot, 1000 x 1000 x 255, tiered"),
         steady_tiered("sum", "sum of 1/i² to 5·10⁸, tiered"),
@@ -339,6 +340,20 @@ fn steady_tiered(file: &'static str, name: &'static str) -> Row {
         ],
         targets: vec![Target { contestant: TIERED, limit: Limit::Ratio(1.15, "kal --lazy") }],
         rounds_factor: 1,
+    }
+}
+
+/// Returns items that each call a function with a loop, which is hot before its code has come.
+fn tiered_items(folder: &Path) -> Row {
+    let program = write(folder, "tiered-items.kal", &generated::calls_of_a_loop(200));
+    Row {
+        name: "200 items that call a loop of 20,000, tiered",
+        contestants: vec![
+            Contestant::new(TIERED, kal(&["--tiered", &program])),
+            Contestant::new(INTERPRETED, kal(&["--interpret", &program])),
+        ],
+        targets: vec![Target { contestant: TIERED, limit: Limit::Ratio(1.0, INTERPRETED) }],
+        rounds_factor: 4,
     }
 }
 
