@@ -19,6 +19,19 @@ const LATEST: u32 = 12;
 const PROGRAMS: &[(&str, &str)] = &[
     ("recursion", "def fib(n) if n < 2 then n else fib(n-1) + fib(n-2); fib(9); fib(3)"),
     (
+        "functions that call each other, and themselves: each level has copies of some",
+        "var t = 0
+         def f0(n x) if n < 1 then 1 else (if 0.5 > (f2(n - 3, 1) + (if f0(n - 1, 0.5) > 1 then x * 0.25 else 2))
+           then f0(n - 1, (if x > n then 0.5 else 2)) else f0(n - 1, n * x)) % 1000
+         def f1(n x) if n < 1 then t else f2(n - 3, x * 0.25 - f0(n - 1, x)) % 1000
+         def f2(n x) if n < 1 then 3 else (if sin(f1(n - 2, x * 0.25)) > f2(n - 1, 2) - x * 0.25
+           then (t = t + x * 0.25) - f2(n - 3, 0.5) else f0(n - 1, 2) - f1(n - 1, 0.5) * f1(n - 1, 1)) % 100;
+         f0(5, 0.75); f1(5, 0.75); f2(5, 0.25); t
+         def even(n) if n == 0 then 1 else odd(n - 1)
+         def odd(n) if n == 0 then 0 else even(n - 1);
+         even(21); odd(21); even(8)",
+    ),
+    (
         "nested loops, which use parameters, locals and values that wait",
         "def f(n) var s = n in 1000 + (for i = 1, i < n in for j = i, j < n, 1 in s = s * 3 % 101 + i - j) + s * 2;
          f(6); f(1); 1 + f(3) * f(4)",

@@ -70,7 +70,12 @@ pub(super) fn body(
         let checks = options.counts_fuel || (checks_last_copy && level == 0);
         let copy = copies.add(root, checks, body.loads_numbers)?;
         copies.direct.insert(itself, DirectCall::Copy(copy));
-        for callee in body.inline.iter().filter(|callee| inlined.recurs(callee.name)) {
+        let recurring = || body.inline.iter().filter(|callee| inlined.recurs(callee.name));
+        // As at first, each calls those before it, and others, or itself, through slots.
+        for callee in recurring() {
+            copies.direct.remove(&(callee.name, callee.arity()));
+        }
+        for callee in recurring() {
             let copy = copies.add(callee, options.counts_fuel, false)?;
             copies.direct.insert((callee.name, callee.arity()), DirectCall::Copy(copy));
         }
