@@ -123,9 +123,12 @@ struct Inlined {
 }
 
 impl Inlined {
-    /// Adds a function, after those that it calls.
+    /// Adds a function, after those that it calls. The recursion of one that calls itself as well,
+    /// through its slot, gains nothing from copies.
     fn add(&mut self, function: &CheckedFunction, root: &CheckedFunction) {
-        let (size, recursions) = (function.size_with(&self.sizes), self.recursions(function, root));
+        let calls_itself = function.callees.iter().any(|callee| callee.name == function.name);
+        let recursions = if calls_itself { 0 } else { self.recursions(function, root) };
+        let size = function.size_with(&self.sizes);
         self.sizes.insert(function.name, size);
         self.recursions.insert(function.name, recursions);
     }
