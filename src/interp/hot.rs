@@ -25,7 +25,7 @@ impl Interpreter {
             return Ok(());
         };
         let Some(compiled) = compiled.filter(|_| !self.must_interpret(&spot.function)) else {
-            self.code.count_again(at, self.hot_after.unwrap_or(0).max(1));
+            self.count_again(at);
             state.at += Op::Count.length();
             return Ok(());
         };
@@ -45,7 +45,7 @@ impl Interpreter {
             code_status => {
                 match code_status {
                     CodeStatus::Busy => self.code.await_code(at),
-                    CodeStatus::Lost => self.code.count_again(at, self.hot_after.unwrap_or(0).max(1)),
+                    CodeStatus::Lost => self.count_again(at),
                     CodeStatus::Ready | CodeStatus::Never => {}
                 }
                 state.at += Op::Count.length();
@@ -87,17 +87,21 @@ impl Interpreter {
         if self.memory.code_ready().swap(0, Ordering::SeqCst) == 0 {
             return;
         }
-        let again = self.hot_after.unwrap_or(0).max(1);
         for at in self.code.take_waiting() {
             let Some(spot) = self.code.spot(at) else { continue };
             self.call_compiled(&spot, compiled);
             match (compiled.code_status(&spot), &spot.counted) {
                 (CodeStatus::Busy, _) => self.code.await_code(at),
                 (CodeStatus::Ready, _) => self.code_is_ready(at, &spot),
-                (CodeStatus::Never, None) | (CodeStatus::Lost, _) => self.code.count_again(at, again),
+                (CodeStatus::Never, None) | (CodeStatus::Lost, _) => self.count_again(at),
                 (CodeStatus::Never, Some(_)) => {}
             }
         }
+    }
+
+    /// Restarts the counter of an instruction.
+    fn count_again(&mut self, at: u32) {
+        self.code.count_again(at, self.hot_after.unwrap_or(0).max(1));
     }
 
     /// Makes calls of a function go to its code, if it has some.
@@ -113,7 +117,7 @@ impl Interpreter {
     fn code_is_ready(&mut self, at: u32, spot: &HotSpot) {
         match spot.counted {
             Some(_) => self.code.end_count(at),
-            None => self.code.count_again(at, self.hot_after.unwrap_or(0).max(1)),
+            None => self.count_again(at),
         }
     }
 }

@@ -123,6 +123,11 @@ const SMALL: (usize, usize) = (100, 400);
 /// The same with loops, beside which a call takes less.
 const SMALL_WITH_LOOPS: (usize, usize) = (60, 120);
 
+/// Returns these limits for a function.
+fn limits(has_loops: bool) -> (usize, usize) {
+    if has_loops { SMALL_WITH_LOOPS } else { SMALL }
+}
+
 /// The total size of all functions chosen for inlining into one, in nodes.
 const BUDGET: usize = 1500;
 
@@ -136,9 +141,8 @@ const MOST_REACHED: usize = 100;
 /// Returns how urgent the optimised code of a hot function is: where it is small, and does not
 /// call itself, the code of its callers contains it.
 pub(super) fn urgency(function: &CheckedFunction) -> Urgency {
-    let is_recursive = || function.callees.iter().any(|callee| callee.name == function.name);
-    let (most, _) = if function.has_loop() { SMALL_WITH_LOOPS } else { SMALL };
-    if function.nodes.len() <= most && !is_recursive() { Urgency::Last } else { Urgency::Hot }
+    let (most, _) = limits(function.has_loop());
+    if function.nodes.len() <= most && !function.calls_itself() { Urgency::Last } else { Urgency::Hot }
 }
 
 /// Chooses the functions to inline into `function`, each after those it calls
@@ -182,7 +186,7 @@ impl Selection<'_> {
             let found = (self.known.bound)(callee.name);
             let Some(found) = found.filter(|found| found.fits(callee.arity)) else { continue };
             let size = self.size + found.nodes.len();
-            let is_large = found.has_loop() && found.nodes.len() > SMALL_WITH_LOOPS.0;
+            let is_large = found.nodes.len() > limits(found.has_loop()).0;
             // A dispatcher changes with each function that gets a number.
             if is_large || size > BUDGET || found.made == Made::Dispatcher || !self.is_safe(&found) {
                 continue;
@@ -193,8 +197,7 @@ impl Selection<'_> {
             let size = found.size_with(&self.sizes);
             let is_loop = |callee: &Callee| self.with_loops.contains(&callee.name);
             let has_loops = found.has_loop() || found.callees.iter().any(is_loop);
-            let (_, most) = if has_loops { SMALL_WITH_LOOPS } else { SMALL };
-            if size > most {
+            if size > limits(has_loops).1 {
                 continue;
             }
             if has_loops {

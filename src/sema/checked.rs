@@ -238,6 +238,11 @@ impl CheckedFunction {
         self.nodes.contains(&CheckedNode::For)
     }
 
+    /// Returns whether it calls itself directly.
+    pub fn calls_itself(&self) -> bool {
+        self.callees.iter().any(|callee| callee.name == self.name)
+    }
+
     /// Returns the calls that happen whenever the body runs: those outside of
     /// branches. A loop evaluates its parts at least once.
     pub fn certain_calls(&self) -> impl Iterator<Item = &Callee> {

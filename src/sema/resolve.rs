@@ -587,11 +587,11 @@ impl<'c, 'a> Resolver<'c, 'a> {
             return name;
         }
         let text = environment.names().text(name);
-        let value = foreign::assigned(self.checker.source, span).unwrap_or("0");
+        let assigned = foreign::assigned(self.checker.source, span);
+        let value = assigned.unwrap_or("0");
         let help = match &*environment.names().text(self.head.name) {
             _ if foreign::follows_variable(self.checker.source, span) => {
-                let value = foreign::assigned(self.checker.source, span).unwrap_or("…");
-                format!("a comma separates variables: `var x = 1, {text} = {value}`")
+                format!("a comma separates variables: `var x = 1, {text} = {}`", assigned.unwrap_or("…"))
             }
             EXPRESSION => format!("to declare one: `var {text} = {value}`"),
             _ if foreign::ends_too_early(self.checker.source, span) => format!(

@@ -126,8 +126,7 @@ impl Inlined {
     /// Adds a function, after those that it calls. The recursion of one that calls itself as well,
     /// through its slot, gains nothing from copies.
     fn add(&mut self, function: &CheckedFunction, root: &CheckedFunction) {
-        let calls_itself = function.callees.iter().any(|callee| callee.name == function.name);
-        let recursions = if calls_itself { 0 } else { self.recursions(function, root) };
+        let recursions = if function.calls_itself() { 0 } else { self.recursions(function, root) };
         let size = function.size_with(&self.sizes);
         self.sizes.insert(function.name, size);
         self.recursions.insert(function.name, recursions);

@@ -32,9 +32,11 @@ class PairCallsPass : public llvm::PassInfoMixin<PairCallsPass> {
   /// that is farther, the first result would come much later than it could.
   static constexpr unsigned Window = 64;
 
-  /// The second call, and what lies between and needs the first one's result.
+  /// The second call, the symbol of what both become, and what lies between and needs the first
+  /// one's result.
   struct Partner {
     llvm::CallInst *Second = nullptr;
+    llvm::StringRef Form;
     llvm::SmallVector<llvm::Instruction *, 16> Dependents;
   };
 
@@ -69,7 +71,9 @@ class PairCallsPass : public llvm::PassInfoMixin<PairCallsPass> {
           I->operands(), [&](llvm::Value *Each) { return Late.contains(Each); });
       if (!Depends) {
         auto *Second = pairable(*I);
-        if (Second && !form(*First.getCalledFunction(), *Second->getCalledFunction()).empty()) {
+        if (Second)
+          Found.Form = form(*First.getCalledFunction(), *Second->getCalledFunction());
+        if (!Found.Form.empty()) {
           Found.Second = Second;
           return Found;
         }
@@ -100,7 +104,7 @@ class PairCallsPass : public llvm::PassInfoMixin<PairCallsPass> {
     }
     llvm::SmallVector<llvm::Type *, 2> Parameters(Arguments.size(), Vector);
     llvm::FunctionCallee Form = Callee.getParent()->getOrInsertFunction(
-        form(Callee, Other),
+        Found.Form,
         llvm::FunctionType::get(Vector, Parameters, /*isVarArg=*/false));
     if (auto *Declared = llvm::dyn_cast<llvm::Function>(Form.getCallee())) {
       Declared->setAttributes(Callee.getAttributes());

@@ -133,9 +133,7 @@ struct Passes {
   PassBuilder PB;
   ModulePassManager MPM;
 
-  const TargetMachine &TM;
-
-  explicit Passes(TargetMachine *TM) : PB(TM, tuning()), TM(*TM) {
+  explicit Passes(TargetMachine *TM) : PB(TM, tuning()) {
     PB.registerModuleAnalyses(MAM);
     PB.registerCGSCCAnalyses(CGAM);
     PB.registerFunctionAnalyses(FAM);
@@ -155,7 +153,7 @@ struct Passes {
 
   // Not `buildPerModuleDefaultPipeline`: its inliner pass moves its parts out
   // when it runs, so it can run only once.
-  void build(unsigned Level, bool Loops) {
+  void build(const TargetMachine &TM, unsigned Level, bool Loops) {
     if (Level == 0)
       return;
     // What is inlined often is simpler then: an `if` may be a choice already.
@@ -431,7 +429,7 @@ void *kal_pipeline_create(LLVMTargetMachineRef Machine, unsigned Level,
                           bool Loops, char **Message) {
   auto *TM = reinterpret_cast<TargetMachine *>(Machine);
   auto P = std::make_unique<Pipeline>(TM);
-  P->IR.build(Level, Loops);
+  P->IR.build(*TM, Level, Loops);
   MCContext *Context = nullptr;
   BusyPasses Busy(P->Codegen, /*Optimizes=*/Level != 0, Loops);
   if (TM->addPassesToEmitMC(Busy, Context, P->Stream,

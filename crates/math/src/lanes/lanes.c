@@ -45,7 +45,7 @@
       Mask good;                                                                               \
       V x = load(values), result = lanes_##name(x, &good);                                     \
       store(values, result);                                                                   \
-      unsigned bad = of_mask(good) ^ ((1u << LANES) - 1);                                      \
+      unsigned bad = of_mask(good) ^ ALL_LANES;                                                \
       if (__builtin_expect(bad != 0, 0))                                                       \
         repair(values, x, bad, SCALAR(name));                                                  \
     }                                                                                          \
@@ -66,7 +66,7 @@
       Mask good;                                                                               \
       V x = load(values), y = load(second), result = lanes_##name(x, y, &good);                \
       store(values, result);                                                                   \
-      unsigned bad = of_mask(good) ^ ((1u << LANES) - 1);                                      \
+      unsigned bad = of_mask(good) ^ ALL_LANES;                                                \
       if (__builtin_expect(bad != 0, 0))                                                       \
         repair_binary(values, x, y, bad, SCALAR(name));                                        \
     }                                                                                          \

@@ -12,12 +12,14 @@ typedef struct {
   Mask is_x;
 } Angle;
 
-INLINE Angle angle(V x) {
+// Reduces an angle. The lanes that are not too large for it are `good`.
+INLINE Angle angle(V x, Mask *good) {
+  *good = at_most(magnitude(x), all(LARGEST_ANGLE));
   V shifted = madd(x, all(ANGLES), all(ROUNDER)), k = shifted - all(ROUNDER);
   V first = nmadd(k, all(ANGLE_HIGH), x);
   unsigned is_small = of_mask(at_most(magnitude(x), all(SMALL_ANGLE)));
   Pair r;
-  if (__builtin_expect(is_small == (1u << LANES) - 1, 1)) {
+  if (__builtin_expect(is_small == ALL_LANES, 1)) {
     r.high = nmadd(k, all(ANGLE_LOW), first);
     r.low = nmadd(k, all(ANGLE_LOW), first - r.high);
   } else {
@@ -96,21 +98,18 @@ INLINE V rounded_sine(Angle x, Bits turn, V absolute, Mask *good) {
 }
 
 INLINE V lanes_sin(V x, Mask *good) {
-  *good = at_most(magnitude(x), all(LARGEST_ANGLE));
-  Angle a = angle(x);
+  Angle a = angle(x, good);
   return rounded_sine(a, all_bits(0), choose(a.is_x, all(0), all(0x1p-88)), good);
 }
 
 INLINE V lanes_cos(V x, Mask *good) {
-  *good = at_most(magnitude(x), all(LARGEST_ANGLE));
-  return rounded_sine(angle(x), all_bits(16), all(0x1p-88), good);
+  return rounded_sine(angle(x, good), all_bits(16), all(0x1p-88), good);
 }
 
 #ifdef TWO_LANES
 // The sine of the first lane, and the cosine of the second.
 INLINE V lanes_sin_cos(V x, Mask *good) {
-  *good = at_most(magnitude(x), all(LARGEST_ANGLE));
-  Angle a = angle(x);
+  Angle a = angle(x, good);
   V absolute = choose(a.is_x, _mm_set_pd(0x1p-88, 0), all(0x1p-88));
   return rounded_sine(a, _mm_set_epi64x(16, 0), absolute, good);
 }
@@ -123,8 +122,7 @@ INLINE V lanes_sin_cos(V x, Mask *good) {
 // r^2 + 2^-88, are one of d (1 + |s/c|) / |c|. For k = 0, those of 2^-88 are only in c, and so
 // times |s/c|, which is at most 1.001 |r|.
 INLINE V lanes_tan(V x, Mask *good) {
-  *good = at_most(magnitude(x), all(LARGEST_ANGLE));
-  Angle a = angle(x);
+  Angle a = angle(x, good);
   Direction of = direction(a, all_bits(0)), on = {of.c, of.c_low, -of.s, -of.s_low};
   Pair s = sine(of, a, good), c = sine(on, a, good);
   V inverse = all(1) / c.high, high = s.high * inverse;

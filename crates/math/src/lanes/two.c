@@ -6,6 +6,9 @@
 
 #include "builds.h"
 
+double SCALAR(sin)(double);
+double SCALAR(cos)(double);
+
 #ifdef __FMA__
 
 #define TWO_LANES
@@ -40,7 +43,7 @@ repaired_binary(V result, V x, V y, unsigned bad, double (*scalar)(double, doubl
   V OVER(name##_two)(V x) {                                                                    \
     Mask good;                                                                                 \
     V result = lanes_##name(x, &good);                                                         \
-    unsigned bad = of_mask(good) ^ ((1u << LANES) - 1);                                        \
+    unsigned bad = of_mask(good) ^ ALL_LANES;                                                  \
     return __builtin_expect(bad != 0, 0) ? repaired(result, x, bad, SCALAR(name)) : result;    \
   }
 
@@ -49,13 +52,10 @@ repaired_binary(V result, V x, V y, unsigned bad, double (*scalar)(double, doubl
   V OVER(name##_two)(V x, V y) {                                                               \
     Mask good;                                                                                 \
     V result = lanes_##name(x, y, &good);                                                      \
-    unsigned bad = of_mask(good) ^ ((1u << LANES) - 1);                                        \
+    unsigned bad = of_mask(good) ^ ALL_LANES;                                                  \
     return __builtin_expect(bad != 0, 0) ? repaired_binary(result, x, y, bad, SCALAR(name))    \
                                          : result;                                             \
   }
-
-double SCALAR(sin)(double);
-double SCALAR(cos)(double);
 
 __attribute__((noinline, cold)) static V repaired_sin_cos(V result, V x, unsigned bad) {
   return _mm_set_pd(bad & 2 ? SCALAR(cos)(x[1]) : result[1],
@@ -66,7 +66,7 @@ __attribute__((noinline, cold)) static V repaired_sin_cos(V result, V x, unsigne
 V OVER(sin_cos_two)(V x) {
   Mask good;
   V result = lanes_sin_cos(x, &good);
-  unsigned bad = of_mask(good) ^ ((1u << LANES) - 1);
+  unsigned bad = of_mask(good) ^ ALL_LANES;
   return __builtin_expect(bad != 0, 0) ? repaired_sin_cos(result, x, bad) : result;
 }
 
@@ -74,8 +74,6 @@ V OVER(sin_cos_two)(V x) {
 
 typedef double V __attribute__((vector_size(16)));
 
-double SCALAR(sin)(double);
-double SCALAR(cos)(double);
 V OVER(sin_cos_two)(V x) { return (V){SCALAR(sin)(x[0]), SCALAR(cos)(x[1])}; }
 
 #define UNARY(name)                                                                            \

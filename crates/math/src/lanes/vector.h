@@ -219,6 +219,9 @@ INLINE void store_some(double *values, V x, size_t count) {
 
 #endif
 
+// What `of_mask` returns where all lanes are set.
+#define ALL_LANES ((1u << LANES) - 1)
+
 INLINE V magnitude(V x) { return number(and_bits(bits(x), all_bits(INT64_MAX))); }
 
 INLINE Bits sign(V x) { return and_bits(bits(x), all_bits(INT64_MIN)); }
