@@ -100,7 +100,8 @@ fn execute(arguments: CommandLine) -> Exit {
         }
         Some(CliCommand::Map(map)) => {
             let deadline = options.deadline();
-            start(options, &map.given, &mut reporter, |context, reporter, idle| {
+            let options = options.for_table(map.writes_stdout());
+            start(&options, &map.given, &mut reporter, |context, reporter, idle| {
                 map::map(&map, deadline, context, reporter, idle)
             })
         }

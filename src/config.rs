@@ -22,7 +22,9 @@ pub enum Mode {
     /// code that packs have of them, or else in the interpreter.
     #[default]
     Lazy,
-    /// When they are defined, on all cores. An error without the feature `compiler`.
+    /// When they are defined, on all cores. Top-level expressions, which mostly run once, begin
+    /// at the baseline tier as with [`Lazy`](Self::Lazy). An error without the feature
+    /// `compiler`.
     Eager,
     /// Never: programs are interpreted, and the compiler is not started.
     Interpret,

@@ -58,6 +58,7 @@ pub use context::{DefinitionHandle, JitContext};
 pub use formula::CompiledFormula;
 pub use osr::OsrCode;
 pub use slots::HeldSlot;
+pub use tier::Defined;
 
 use crate::abi::{self, Variables};
 use crate::budget::MemoryBudget;
@@ -70,7 +71,7 @@ use crate::name::{Name, Names};
 use crate::pack::{CodeStore, StoreCounts};
 use crate::process::{self, Activity};
 use crate::runtime;
-use crate::sema::checked::{Callee, CheckedFunction};
+use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::status::CompileObserver;
 use crate::stop::StopHandle;
 use answer::Answer;
@@ -132,8 +133,10 @@ pub struct Counters {
 pub struct JitOptions {
     /// How code is generated.
     pub code: codegen::CompileOptions,
-    /// When baseline code is recompiled at the optimising tier.
+    /// When baseline code of definitions is recompiled at the optimising tier.
     pub tier_up: TierUp,
+    /// When hot loops of top-level expressions leave baseline code.
+    pub expression_tier_up: TierUp,
     /// Whether hot loops wait for their OSR code.
     pub waits_for_code: bool,
     /// The number of compile workers that may run at once, at least 1.
@@ -368,11 +371,24 @@ impl Jit {
         self.ask(work)?.wait(&self.workers, stopper)
     }
 
-    /// Returns whether the first code of a function is made by the baseline compiler. A
-    /// debugger wants objects, which only LLVM makes.
-    fn begins_with_baseline(&self) -> bool {
-        let first = self.options.tier_up.first(self.options.code.level);
-        first == Tier::Quick && !self.options.debug_objects
+    /// Returns when the first code of a function is compiled again.
+    fn tier_up(&self, function: &CheckedFunction) -> TierUp {
+        if *self.names.text(function.name) == *EXPRESSION {
+            self.options.expression_tier_up
+        } else {
+            self.options.tier_up
+        }
+    }
+
+    /// Returns the tier of the first code of a function.
+    fn first_tier(&self, function: &CheckedFunction) -> Tier {
+        self.tier_up(function).first(self.options.code.level)
+    }
+
+    /// Returns whether code of a tier is made by the baseline compiler. A debugger wants objects,
+    /// which only LLVM makes.
+    fn is_baseline(&self, tier: Tier) -> bool {
+        tier == Tier::Quick && !self.options.debug_objects
     }
 
     /// Does work of the compiler on this thread, which may be in a call by a program: it
@@ -398,8 +414,8 @@ impl Jit {
         Answer::ask(&self.workers, move || timed(&counters, work))
     }
 
-    /// Returns what functions are compiled to, each under a symbol, in a program
-    /// that binds the names that `is_bound` says.
+    /// Returns what functions are compiled to at the optimising tier, each under a symbol, in a
+    /// program that has these definitions only.
     ///
     /// # Errors
     /// Why there is no code, or the request to stop that came first.
@@ -407,14 +423,10 @@ impl Jit {
         self: &Arc<Self>,
         listing: Listing,
         functions: Vec<(Arc<CheckedFunction>, String)>,
-        is_bound: &dyn Fn(Name) -> bool,
+        defined: Defined<'_>,
         stopper: &StopHandle,
     ) -> Result<Vec<u8>, Failure> {
-        let builtin = |callee: &Callee| {
-            let builtin = self.hosts.builtin(callee.name, callee.arity);
-            builtin.filter(|_| !is_bound(callee.name))
-        };
-        let plan = |function| CompilePlan::alone(self.options.code, tier::builtins([function], &builtin));
+        let plan = |function| self.plan_alone(Tier::Full, function, defined);
         let plans: Vec<CompilePlan> = functions.iter().map(|(function, _)| plan(function)).collect();
         let jit = self.clone();
         self.wait_for(Some(stopper), move || {

@@ -20,6 +20,7 @@ pub(crate) use contents::ModuleContents;
 pub(crate) use find::{LibraryModule, folders_of_user, modules_of, read_up_to};
 
 use crate::cache::CheckedText;
+use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::module::standard;
@@ -549,8 +550,14 @@ pub(crate) fn unknown_name(import: &Import, module: &Module) -> Option<Diagnosti
     let (name, span) = import.names.iter().flatten().find(|(name, _)| !module.offers(name))?;
     let message = format!("the module `{}` has no `{name}`", import.module);
     let error = Diagnostic::error(ErrorCode::UnknownModule, &import.place.source, *span, message);
-    let is_private = name.starts_with('_');
-    Some(error.with_note(if is_private { "private: it begins with `_`" } else { "not defined there" }))
+    if name.starts_with('_') {
+        return Some(error.with_note("private: it begins with `_`"));
+    }
+    let offered: Vec<&HeldName> = module.functions().map(|member| &member.short).collect();
+    let meant = || nearest(name, offered.iter().map(|name| &***name).filter(|name| !name.starts_with('_')));
+    let spelling = || meant().map(|meant| format!("did you mean `{meant}`?"));
+    let help = standard::hidden_help(module, name).or_else(spelling);
+    Some(error.with_note("not defined there").with_any_help(help))
 }
 
 fn refused_expression(source: &Source, span: Span) -> Diagnostic {

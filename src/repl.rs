@@ -86,8 +86,9 @@ pub(crate) fn start(
     let is_shown = at_terminal && std::io::stdout().is_terminal();
     let screen = Screen::stdout();
     let file = arguments.resume.as_deref();
-    let resumed = match file.map_or(Ok(None), |file| session_file::resume(context, file)) {
-        Ok(resumed) => resumed.zip(file),
+    let begun = file.map(|file| SessionFile::resume(context, file)).transpose();
+    let (session_file, resumed) = match begun {
+        Ok(begun) => begun.unwrap_or_default(),
         // The prompt does not start, so that nothing takes the place of the session.
         Err(error) => {
             match (&error, file) {
@@ -108,13 +109,13 @@ pub(crate) fn start(
     let mut session = ReplSession::new(context, reporter, screen, changes);
     session.is_transcript = arguments.transcript;
     session.edit_mode = arguments.edit_mode();
-    session.file = SessionFile::new(arguments.resume.clone());
+    session.file = session_file;
     // That of a saved session is the last value.
     session.has_own_ans &= resumed.is_none();
     if is_shown && !arguments.quiet {
         session.banner();
     }
-    match &resumed {
+    match resumed.as_ref().zip(file) {
         // What the user's own file defines is in it.
         Some((resumed, file)) => tell(&session, resumed, file),
         None if arguments.no_init => {}
@@ -146,7 +147,7 @@ pub(crate) fn start(
 fn tell(session: &ReplSession<'_>, resumed: &Resumed, file: &Path) {
     let file = terminal::file::shown(file);
     if let Some(reason) = &resumed.without_code {
-        let line = format!("{file} is {reason}: its script has run, and what is called is compiled again");
+        let line = format!("{file} is resumed without its code ({reason}): what is called is compiled again");
         session.screen.line(&line);
     }
     let count = inspect::counted(session.context.definition_count(), "definition");

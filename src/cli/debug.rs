@@ -30,6 +30,9 @@ pub(super) struct DebugArguments {
     /// The program, as source or stored
     #[arg(value_hint = ValueHint::FilePath)]
     pub(super) file: Option<PathBuf>,
+    /// What `arg(1)`, `arg(2)`, … of the program return
+    #[arg(value_name = "NUMBER", allow_negative_numbers = true)]
+    numbers: Vec<String>,
 }
 
 /// A program that has been loaded.
@@ -57,6 +60,7 @@ pub(super) fn debug(
     reporter: &mut Reporter,
     idle: &Idle,
 ) -> Exit {
+    context.set_arguments(arguments.numbers.clone());
     // Without a file, the last `-e` is the program.
     let mut before = arguments.given.sources();
     let program = match &arguments.file {

@@ -232,12 +232,12 @@ fn code(
             functions.push((wanted, format!("{}$impl", engine.names().text(wanted.name))));
         }
     }
-    let is_defined = |name| draft.definition(&engine.names().text(name)).is_some();
+    let defined = |name| draft.definition(&engine.names().text(name)).cloned();
     match arguments.stage {
         // As they are at the end of the program.
         EmitStage::Tape => {
             let functions = functions.iter().map(|(function, symbol)| (*function, symbol.as_str()));
-            let text = listing::tapes(functions, engine, is_defined);
+            let text = listing::tapes(functions, engine, |name| defined(name).is_some());
             Ok(text.map_err(|error| error.to_string())?.into_bytes())
         }
         stage => {
@@ -248,7 +248,7 @@ fn code(
             };
             let functions =
                 functions.into_iter().map(|(function, symbol)| (function.clone(), symbol)).collect();
-            engine.context()?.list_code(listing, functions, &is_defined).map_err(|error| {
+            engine.context()?.list_code(listing, functions, &defined).map_err(|error| {
                 reporter.error(&error);
                 Problem::Reported
             })

@@ -78,6 +78,7 @@ pub(super) fn link(
         let path = path.to_owned();
         move |error| LinkingError::Io(path, error)
     };
+    std::fs::metadata(parent).map_err(failed(parent))?;
     // Beside the output, so that renaming it is all that is left to do.
     let folder = tempfile::Builder::new().prefix(".kal-link-").tempdir_in(parent).map_err(failed(parent))?;
     let file = |name: &str| folder.path().join(name);

@@ -36,8 +36,8 @@ pub(super) struct MapArguments {
     #[arg(long = "in", value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     input: PathBuf,
     /// Where the table is written with the results: as Parquet if it ends with `.parquet`, else
-    /// as CSV; `-` is standard output. A file is replaced when all is written, and may be the
-    /// one that is read
+    /// as CSV; `-` is standard output: what FORMULA prints then goes to standard error. A file
+    /// is replaced when all is written, and may be the one that is read
     #[arg(long = "out", value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     output: PathBuf,
     /// Run a file of definitions before, after the texts of -e; may be given several times
@@ -61,6 +61,13 @@ pub(super) struct MapArguments {
     /// Say on standard error how FORMULA is computed: many rows at once, or why not
     #[arg(long)]
     explain: bool,
+}
+
+impl MapArguments {
+    /// Returns whether the table goes to standard output.
+    pub(super) fn writes_stdout(&self) -> bool {
+        path(&self.output).is_none()
+    }
 }
 
 /// What to do in a row without a result.
@@ -112,6 +119,12 @@ fn mapped(
     idle: &Idle,
 ) -> Result<(), MapError> {
     define(&arguments.given.sources(), &arguments.load, context, reporter, idle)?;
+    let stream = if arguments.writes_stdout() { "standard error" } else { "standard output" };
+    let flush = |context: &mut Context| {
+        context.output().flush().map_err(|error| MapError::Write(stream.into(), error))
+    };
+    // What the definitions have printed comes before what rows print.
+    flush(context)?;
     let output = path(&arguments.output);
     let request = TableRequest {
         formula: &arguments.formula,
@@ -127,8 +140,7 @@ fn mapped(
         deadline,
     };
     compute(request, context, &mut |line| reporter.line(line), Some(idle))?;
-    // What the definitions have printed.
-    context.output().flush().map_err(|error| MapError::Write("standard output".into(), error))
+    flush(context)
 }
 
 /// Returns the path of an argument; `None` for `-`.

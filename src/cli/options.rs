@@ -4,7 +4,9 @@ use super::{compile_trace, quantity};
 use crate::cache::{CacheOptions, CompilePolicy, EngineCache, UpdatePolicy};
 use crate::config::{Config, Mode};
 use crate::engine::Engine;
+use crate::host::sink::Output;
 use crate::image::Image;
+use crate::output::LineOutput;
 use crate::terminal::report::Colors;
 use crate::{Level, Limits, TierUp};
 use clap::{Args, ValueEnum};
@@ -127,6 +129,9 @@ pub(super) struct CommonOptions {
     /// Whether all code is kept, to be saved with a session.
     #[arg(skip)]
     keeps_code: bool,
+    /// Whether what programs print goes to standard error.
+    #[arg(skip)]
+    prints_to_stderr: bool,
     /// When to use colours; `auto` decides for each stream by itself
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
     color: Color,
@@ -214,8 +219,8 @@ impl CommonOptions {
         let given: Vec<&str> = modes.iter().filter(|mode| mode.1).map(|mode| mode.0).collect();
         match given[..] {
             [one, other, ..] => Some(format!("{one} cannot be used with {other}")),
-            [one @ ("--eager" | "--interpret")] if self.tier_up_waits => {
-                Some(format!("--tier-up-waits cannot be used with {one}"))
+            ["--interpret"] if self.tier_up_waits => {
+                Some("--tier-up-waits cannot be used with --interpret".into())
             }
             _ if self.no_tier_up && self.tier_up_waits => {
                 Some("--tier-up-waits cannot be used with --no-tier-up".into())
@@ -245,7 +250,9 @@ impl CommonOptions {
         let folders = crate::library::folders_of_user().into_iter();
         let config = folders.fold(allowed, Config::library_path);
         let cached = self.cache().into_iter().fold(config, Config::cache);
-        cached
+        let errors = || -> Box<dyn Output> { Box::new(LineOutput::new(io::stderr()).flush_lines(true)) };
+        let printing = if self.prints_to_stderr { cached.output(errors) } else { cached };
+        printing
             .program_folder("")
             .mode(self.mode())
             .level(self.level())
@@ -335,6 +342,11 @@ impl CommonOptions {
             (false, false) => Self { interpret: true, ..self.clone() },
             (false, true) => Self { tiered: true, no_tier_up: true, tier_up_after: None, ..self.clone() },
         }
+    }
+
+    /// Returns the options for a table, which what programs print is not to be among.
+    pub(super) fn for_table(&self, is_on_stdout: bool) -> Self {
+        Self { prints_to_stderr: is_on_stdout, ..self.clone() }
     }
 
     /// Returns the options for a prompt, whose session can be saved with its code.

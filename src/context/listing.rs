@@ -4,8 +4,8 @@ use super::Context;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::float_environment::DefaultEnvironment;
+use crate::jit::Defined;
 use crate::listing::{self, Listing};
-use crate::name::Name;
 use crate::sema::{self, checked};
 use crate::source::Source;
 use crate::syntax::lexer::lex;
@@ -23,9 +23,9 @@ pub enum Stage {
     Ast,
     /// Interpreted instructions, with the places they were made for.
     Tape,
-    /// LLVM IR, optimised. Needs the feature `compiler`.
+    /// LLVM IR, optimised; with what is inlined. Needs the feature `compiler`.
     Ir,
-    /// Assembly. Needs the feature `compiler`.
+    /// Assembly of that. Needs the feature `compiler`.
     Assembly,
 }
 
@@ -125,12 +125,12 @@ impl Context {
             (function, symbol)
         };
         let functions = functions.into_iter().enumerate().map(with_symbol).collect();
-        let listed = self.list_code(listing, functions, &|name| self.world.defines(name))?;
+        let listed = self.list_code(listing, functions, &|name| self.world.function(name).cloned())?;
         Ok(String::from_utf8_lossy(&listed).into_owned())
     }
 
     /// Returns what functions are compiled to, each under a symbol, in a program
-    /// that binds the names that `is_bound` says.
+    /// that has these definitions only.
     ///
     /// # Errors
     /// As [`listing`](Self::listing).
@@ -138,9 +138,9 @@ impl Context {
         &self,
         listing: Listing,
         functions: Vec<(Arc<checked::CheckedFunction>, String)>,
-        is_bound: &dyn Fn(Name) -> bool,
+        defined: Defined<'_>,
     ) -> Result<Vec<u8>, Error> {
-        let listed = self.engine.jit()?.listing(listing, functions, is_bound, &self.backend.stopper());
+        let listed = self.engine.jit()?.listing(listing, functions, defined, &self.backend.stopper());
         listed.map_err(|failure| self.failed(&failure))
     }
 }

@@ -56,6 +56,8 @@ impl Engine {
                 Mode::Lazy | Mode::Tiered => shared.config.tier_up,
                 Mode::Eager | Mode::Interpret => TierUp::Never,
             },
+            // They mostly run once.
+            expression_tier_up: shared.config.tier_up,
             waits_for_code: shared.config.waits_for_code,
             workers,
             shards: shared.config.shards.unwrap_or(workers),

@@ -205,11 +205,22 @@ fn read_standard(buffer: &mut [u8], stopper: &StopHandle) -> io::Result<usize> {
     Ok(0)
 }
 
-/// Returns the number that a text is.
+/// Returns the number that a text is: as programs write it, with or without a sign, or `inf` or
+/// `nan`.
 fn parsed(text: &str) -> Option<f64> {
-    let is_number = text.ends_with(|last: char| last.is_ascii_digit() || last == '.');
-    let is_word = matches!(text.trim_start_matches(['-', '+']), "inf" | "nan");
-    text.parse().ok().filter(|_| is_number || is_word)
+    let negated = text.strip_prefix('-');
+    let magnitude = negated.or_else(|| text.strip_prefix('+')).unwrap_or(text);
+    let value = match (magnitude, magnitude.strip_prefix("0x").or_else(|| magnitude.strip_prefix("0X"))) {
+        ("inf", _) => f64::INFINITY,
+        ("nan", _) => f64::NAN,
+        (_, Some(digits)) if digits.starts_with('+') => return None,
+        (_, Some(digits)) => u64::from_str_radix(digits, 16).ok()? as f64,
+        (decimal, None) if decimal.starts_with(|first: char| first.is_ascii_digit() || first == '.') => {
+            decimal.parse().ok()?
+        }
+        (_, None) => return None,
+    };
+    Some(if negated.is_some() { -value } else { value })
 }
 
 /// Returns a text as a message can show it.
@@ -253,11 +264,14 @@ mod tests {
     #[test]
     fn numbers_are_read_one_by_one_with_their_lines() {
         let stopper = StopHandle::new(Arc::new(NeverStopped::default()));
-        let mut input = NumberInput::from_host(Box::new(&b"\xef\xbb\xbf1 2.5,-3e2\n\nabc inf 7"[..]));
+        let mut input =
+            NumberInput::from_host(Box::new(&b"\xef\xbb\xbf1 2.5,-3e2\n\nabc inf -0x1F +- +7"[..]));
         let mut next = || input.next(&stopper);
         assert_eq!((next(), next(), next()), (Ok(1.0), Ok(2.5), Ok(-300.0)));
         assert_eq!(next(), Err(HostError("line 3 of the input: `abc` is not a number".into())));
-        assert_eq!((next(), next()), (Ok(f64::INFINITY), Ok(7.0)));
+        assert_eq!((next(), next()), (Ok(f64::INFINITY), Ok(-31.0)));
+        assert_eq!(next(), Err(HostError("line 3 of the input: `+-` is not a number".into())));
+        assert_eq!(next(), Ok(7.0));
         assert!(next().is_ok_and(f64::is_nan) && next().is_ok_and(f64::is_nan));
     }
 }

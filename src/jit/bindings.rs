@@ -729,7 +729,7 @@ impl Bindings {
     /// Plans the code of a function at a `tier`; at the tier of its first code
     /// if `None`.
     pub(super) fn plan(&self, jit: &Jit, function: &Arc<CheckedFunction>, tier: Option<Tier>) -> CompilePlan {
-        let JitOptions { code, tier_up, .. } = jit.options;
+        let (code, tier_up) = (jit.options.code, jit.tier_up(function));
         let tier = tier.unwrap_or_else(|| tier_up.first(code.level));
         self.table(|table| {
             let bound = |name: Name| table.function(name).filter(|_| !table.is_inspected).cloned();
@@ -745,14 +745,15 @@ impl Bindings {
     }
 
     /// Returns the pending definitions that a function is certain to call and
-    /// that are worth compiling together with it.
+    /// that are worth compiling together with it, at the same tier.
     pub(super) fn certain(&self, jit: &Jit, function: &CheckedFunction) -> Vec<Arc<Definition>> {
         let JitOptions { code, tier_up, only_clones, .. } = jit.options;
+        let first = tier_up.first(code.level);
         // Clones are compiled before what calls them, and nothing else is.
-        if function.callees.is_empty() || only_clones {
+        if function.callees.is_empty() || only_clones || first != jit.first_tier(function) {
             return Vec::new();
         }
-        let with_loops = tier_up.first(code.level) == Tier::Quick;
+        let with_loops = first == Tier::Quick;
         self.table(|table| certain::callees(function, with_loops, &mut |callee| table.found(jit, callee)))
     }
 

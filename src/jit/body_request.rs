@@ -5,7 +5,7 @@ use super::Jit;
 use super::code::LinkedBody;
 use super::code_map::CodeOwner;
 use super::symbols::BodySymbol;
-use super::tier::{CompilePlan, Tier};
+use super::tier::CompilePlan;
 use crate::codegen::{Body, Entry};
 use crate::fingerprint::Fingerprint;
 use crate::host::discard;
@@ -37,7 +37,7 @@ impl BodyRequest<'_> {
 
     /// Returns whether the baseline compiler makes its code.
     pub(super) fn is_baseline(&self, jit: &Jit) -> bool {
-        self.plan.tier == Tier::Quick && self.entry == Entry::Call && jit.begins_with_baseline()
+        self.entry == Entry::Call && jit.is_baseline(self.plan.tier)
     }
 
     /// Keeps its code for later runs.

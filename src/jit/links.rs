@@ -7,7 +7,7 @@
 //! an identity. All else that a plan depends on is in the identity of what links assume.
 
 use super::Jit;
-use super::tier::{Callees, CompilePlan, Tier};
+use super::tier::{Callees, CompilePlan, Defined, Tier};
 use crate::bytes::Writer;
 use crate::codegen::Entry;
 use crate::fingerprint::Fingerprint;
@@ -21,9 +21,6 @@ use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Returns the function that the opening of a text defines under a name.
-pub type Defined<'a> = &'a dyn Fn(Name) -> Option<Arc<CheckedFunction>>;
-
 impl Jit {
     /// Returns what of the code of these names and identities is that of definitions in
     /// the opening of a text, which `find` finds with their items; `None` if there is no
@@ -35,7 +32,7 @@ impl Jit {
         made: impl Iterator<Item = (&'m str, Fingerprint)>,
     ) -> Option<CodeLinks> {
         let assumed = self.assumed(text)?;
-        let tiers = [self.first_tier(), Tier::Full];
+        let tiers = [self.options.tier_up.first(self.options.code.level), Tier::Full];
         let link = |(name, identity): (&str, Fingerprint)| {
             let (item, function) = find(self.names.get(name)?)?;
             let consulted = RefCell::new(FxHashSet::from_iter([item as u32]));
@@ -89,10 +86,6 @@ impl Jit {
             writer.byte(is_closure.into());
         }
         Fingerprint::of("kal 2026 links", writer)
-    }
-
-    fn first_tier(&self) -> Tier {
-        self.options.tier_up.first(self.options.code.level)
     }
 
     /// Plans the code of a function in a program that has these definitions only.

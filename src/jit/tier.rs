@@ -46,6 +46,9 @@ pub(super) struct Assumptions {
     pub(super) builtins: Vec<(Name, Builtin)>,
 }
 
+/// Returns the function that a name is bound to in a program, or in the opening of a text.
+pub type Defined<'a> = &'a dyn Fn(Name) -> Option<Arc<CheckedFunction>>;
+
 /// What is known of the callees of the function to compile.
 pub(super) struct Callees<'a> {
     /// Returns the definition of a name that may be inlined.

@@ -3,7 +3,7 @@
 //! They are looked for last, so a module of the user hides one of the same name. One is
 //! read when it is imported, as any other.
 
-use super::Imports;
+use super::{Imports, Module};
 use crate::diagnostic::suggest::{Budget, nearest};
 use crate::source::Source;
 
@@ -56,8 +56,22 @@ pub fn import_help(function: &str, imports: &Imports) -> Option<String> {
     if let Some(qualified) = imports.qualified_spelling(function) {
         return Some(format!("did you mean `{qualified}`?"));
     }
-    let (module, _) = not_imported(imports).find(|(_, name)| *name == function)?;
-    Some(format!("`import {module}` makes it known"))
+    if let Some((module, _)) = not_imported(imports).find(|(_, name)| *name == function) {
+        return Some(format!("`import {module}` makes it known"));
+    }
+    let (known, member) =
+        function.rsplit_once('.').map_or((None, function), |(known, member)| (Some(known), member));
+    let imported = imports.iter().filter(|import| known.is_none_or(|known| *import.qualifier == *known));
+    imported.into_iter().find_map(|import| hidden_help(&import.module, member))
+}
+
+/// Returns help about a function that a module does not offer, but the module of the standard
+/// library that it hides.
+pub fn hidden_help(module: &Module, member: &str) -> Option<String> {
+    let (name, text) = MODULES.iter().find(|(name, _)| **name == *module.name)?;
+    let is_meant = !module.source.is_of_standard_library() && offered(text).any(|name| name == member);
+    let file = module.source.name();
+    is_meant.then(|| format!("`{name}` is {file}, which hides the module `{name}` of the standard library"))
 }
 
 /// Returns that help about a function that may be named with its module, `stats.mean`.

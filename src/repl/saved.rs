@@ -8,7 +8,7 @@
 use super::command::CommandError;
 use super::inspect::counted;
 use super::session::ReplSession;
-use super::session_file::is_of_session;
+use super::session_file::{SUPERSEDED, is_of_session};
 use crate::bytes::checksum;
 use crate::saved_session::is_session;
 use crate::terminal::file::{self, write_atomically};
@@ -19,7 +19,8 @@ const MARK: &str = "# Written by :save. Checksum: ";
 
 pub(super) fn save(session: &mut ReplSession<'_>, argument: &str) -> Result<(), CommandError> {
     let path = chosen(session, argument, "save")?;
-    if let Some(reason) = reason_to_keep(&path) {
+    let superseded = session.file.is_superseded(&path).then_some(SUPERSEDED);
+    if let Some(reason) = superseded.or_else(|| reason_to_keep(&path)) {
         let shown = file::shown(&path);
         return Err(CommandError::Text(format!("{shown} {reason}; `:save! {shown}` overwrites it")));
     }

@@ -7,11 +7,15 @@ use crate::fingerprint::Fingerprint;
 use crate::terminal::file::{self, write_atomically};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// What the names of files with sessions end with.
 const ENDING: &str = "kses";
+
+/// What is wrong with a file that another session has written.
+pub(super) const SUPERSEDED: &str = "was written by another session in the meantime";
 
 /// Writing a session after inputs takes at most one in this many parts of the time.
 const SHARE: u32 = 20;
@@ -24,8 +28,23 @@ pub(super) struct SessionFile {
     is_automatic: bool,
     /// The identity of what was written last.
     written: Option<Fingerprint>,
+    /// What was there after it was read or written last; `None` for no file.
+    version: Option<FileVersion>,
     /// When it is written next at the earliest, but for the end.
     next: Option<Instant>,
+}
+
+/// What tells a file from one that has taken its place: its device, number, size, and when it was
+/// changed, in seconds and nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FileVersion(u64, u64, u64, i64, i64);
+
+impl FileVersion {
+    /// Returns that of the file at a path; `None` if there is none.
+    fn of(path: &Path) -> Option<Self> {
+        let data = std::fs::metadata(path).ok()?;
+        Some(Self(data.dev(), data.ino(), data.size(), data.mtime(), data.mtime_nsec()))
+    }
 }
 
 /// Returns the identity of a saved session.
@@ -39,14 +58,34 @@ pub(super) fn is_of_session(path: &Path) -> bool {
 }
 
 impl SessionFile {
-    /// Creates the file of a session, which may have none yet.
-    pub(super) fn new(path: Option<PathBuf>) -> Self {
-        Self { path, ..Self::default() }
+    /// Goes on with the session in a file, which becomes that of the session; `None` if there is
+    /// no such file yet.
+    ///
+    /// # Errors
+    /// Why it cannot be resumed.
+    pub(super) fn resume(
+        context: &mut Context,
+        path: &Path,
+    ) -> Result<(Self, Option<Resumed>), CommandError> {
+        let version = FileVersion::of(path);
+        let this = Self { path: Some(path.to_owned()), version, ..Self::default() };
+        let bytes = match std::fs::read(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok((this, None)),
+            read => read.map_err(|error| CommandError::File { path: path.to_owned(), error })?,
+        };
+        let resumed = context.resume(&file::shown(path), &bytes)?;
+        Ok((this, Some(resumed)))
     }
 
     /// Returns where it is, if the session has one.
     pub(super) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
+    }
+
+    /// Returns whether a path is that of the session, and something else has written the file
+    /// since: another prompt with the same session.
+    pub(super) fn is_superseded(&self, path: &Path) -> bool {
+        self.path() == Some(path) && FileVersion::of(path).is_some_and(|now| self.version != Some(now))
     }
 
     /// Writes a session to a file, which becomes that of the session. Returns why there is no
@@ -65,6 +104,7 @@ impl SessionFile {
         let failed = |error| CommandError::File { path: path.to_owned(), error };
         write_atomically(path, bytes).map_err(failed)?;
         self.written = Some(identity(bytes));
+        self.version = FileVersion::of(path);
         Ok(())
     }
 
@@ -94,24 +134,20 @@ impl SessionFile {
         let is_early = !is_at_end && self.next.is_some_and(|next| begun < next);
         let Some(path) = self.path.clone().filter(|_| self.is_automatic && !is_early) else { return Ok(()) };
         let saved = context.save().map_err(CommandError::from).and_then(|saved| {
-            let is_new = self.written != Some(identity(&saved.bytes));
-            if is_new { self.write(&path, &saved.bytes) } else { Ok(()) }
+            if self.written == Some(identity(&saved.bytes)) {
+                return Ok(());
+            }
+            if self.is_superseded(&path) {
+                let shown = file::shown(&path);
+                return Err(CommandError::Text(format!(
+                    "{shown} {SUPERSEDED}; `:save! {shown}` overwrites it"
+                )));
+            }
+            self.write(&path, &saved.bytes)
         });
         let now = Instant::now();
         self.next = now.checked_add((now - begun) * SHARE);
         self.is_automatic = saved.is_ok();
         saved
     }
-}
-
-/// Goes on with the session in a file; `None` if there is no such file.
-///
-/// # Errors
-/// Why it cannot be resumed.
-pub(super) fn resume(context: &mut Context, path: &Path) -> Result<Option<Resumed>, CommandError> {
-    let bytes = match std::fs::read(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        read => read.map_err(|error| CommandError::File { path: path.to_owned(), error })?,
-    };
-    Ok(Some(context.resume(&file::shown(path), &bytes)?))
 }

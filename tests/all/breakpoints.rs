@@ -325,6 +325,9 @@ fn stored_programs_are_debugged() {
     let found: Vec<&str> = ran.out().lines().filter(|line| !line.contains(" | ")).collect();
     let expected = ["1: square if x == 2 (p.kal:1:17)", "square(x) at p.kal:1:17", "x = 2", "30", "2"];
     assert_eq!(found, expected, "{}", ran.err());
+    std::fs::write(folder.path().join("a.kal"), "arg(1) + arg(2)\n").expect("it can be written");
+    let ran = feed(kal().args(["debug", "a.kal", "0x10", "-3"]).current_dir(folder.path()), b"c\n");
+    assert!(ran.out().ends_with("\n13\n"), "{}{}", ran.out(), ran.err());
     let ran = feed(kal().args(["debug", "-"]), b"");
     assert!(ran.err().contains("standard input is where the debugger reads its commands"), "{}", ran.err());
 }

@@ -108,8 +108,20 @@ fn the_standard_library_is_documented_and_found_without_a_folder() {
     }
     assert_eq!(value_of(&mut alone, "m_math.clamp(5, 0, m_math.pi)"), Some(std::f64::consts::PI));
     // A module of the user's hides one of the same name.
-    let folder = library(&[("math.kal", "def clamp(x low high) 42")]);
-    assert_eq!(value_of(&mut context(&folder, Mode::Lazy), "import math; clamp(5, 0, 1)"), Some(42.0));
+    let folder = library(&[("math.kal", "def clamp(x low high) 42; def leap(x) x")]);
+    let mut hiding = context(&folder, Mode::Lazy);
+    assert_eq!(value_of(&mut hiding, "import math; clamp(5, 0, 1)"), Some(42.0));
+    let file = folder.path().join("math.kal").display().to_string();
+    let hides = format!("`math` is {file}, which hides the module `math` of the standard library");
+    for call in ["lerp(0, 1, 0.5)", "math.lerp(0, 1, 0.5)"] {
+        let (called, _) = call.split_once('(').expect("it is a call");
+        let expected = format!("this expression calls `{called}`, which is not defined ({hides})");
+        assert_eq!(refusal(&mut hiding, call), expected);
+    }
+    let imported = refusal(&mut hiding, "import math(lerp)");
+    assert_eq!(imported, format!("the module `math` has no `lerp` ({hides})"));
+    let misspelt = refusal(&mut hiding, "import math(leep)");
+    assert_eq!(misspelt, "the module `math` has no `leep` (did you mean `leap`?)");
 }
 
 #[test]

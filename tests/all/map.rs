@@ -227,6 +227,13 @@ fn functions_and_variables_come_from_files() {
     write(&folder, "wrong.kal", "def f(x) x +\ndef g(x) )\n");
     let ran = run(&["f(income)", "--load", "wrong.kal", "--in", "t.csv"]);
     assert_eq!((ran.code, ran.out(), ran.said().len()), (Some(1), "", 2), "{}", ran.err());
+    // What is printed is not among the rows.
+    write(&folder, "noisy.kal", "def noisy(x) print(\"x = \", x) + x\nprint(\"loaded\")\n");
+    let ran = run(&["noisy(rate)", "--alone", "--load", "noisy.kal", "--in", "t.csv"]);
+    let printed = "loaded\nx = 0.2\nx = 0.2\nx = 0.5\n";
+    assert_eq!((ran.out(), ran.err()), ("noisy(rate)\n0.2\n0.2\n0.5\n", printed));
+    let ran = run(&["noisy(rate)", "--alone", "--load", "noisy.kal", "--in", "t.csv", "--out", "noisy.csv"]);
+    assert_eq!((ran.out(), ran.err()), (printed, ""));
     // A stored program, too.
     let stored = finish(kal().args(["emit", "tape", "-o", "tax.tape", "tax.kal"]).current_dir(folder.path()));
     assert_eq!(stored.code, Some(0), "{}", stored.err());

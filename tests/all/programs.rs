@@ -34,7 +34,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Modes that must agree.
-const MODES: [&[&str]; 15] = [
+const MODES: [&[&str]; 16] = [
     &["--lazy", "-O0"],
     &["--lazy", "-O1"],
     &["--lazy", "-O2"],
@@ -43,6 +43,7 @@ const MODES: [&[&str]; 15] = [
     &["--eager", "-O1"],
     &["--eager", "-O2"],
     &["--eager", "-O3"],
+    &["--eager", "-O2", "--tier-up-after=1", "--tier-up-waits"],
     &["--no-tier-up", "-O2"],
     &["--no-tier-up", "-O3"],
     &["--interpret", "-O2"],

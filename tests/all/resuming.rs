@@ -8,9 +8,10 @@ use crate::scale;
 use kal::host::Output;
 use kal::source::Source;
 use kal::{CacheOptions, Config, Context, Engine, Error, Mode, Outcome, TierUp};
-use std::io;
+use std::io::{self, BufRead, BufReader, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -286,6 +287,44 @@ fn a_damaged_session_is_refused_or_means_the_same() {
         }
     }
     assert!(refused > 0 && without > 0, "{refused} {without}");
+}
+
+#[test]
+fn what_another_prompt_has_saved_is_not_overwritten() {
+    let folder = TempDir::new().expect("there is room");
+    let session = folder.path().join("w.kses");
+    let prompt = || {
+        let mut command = kal();
+        command.args(["repl", "--no-init", "--resume", "w.kses"]).current_dir(folder.path());
+        command
+    };
+    let mut first = prompt();
+    first.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut first = first.spawn().expect("the binary starts");
+    let mut typed = first.stdin.take().expect("it is piped");
+    let mut answers = BufReader::new(first.stdout.take().expect("it is piped"));
+    let mut says = |input: &str, expected: &str| {
+        typed.write_all(input.as_bytes()).expect("it reads");
+        let mut line = String::new();
+        answers.read_line(&mut line).expect("it answers");
+        assert_eq!(line, expected);
+    };
+    says("def f(x) x + 1\n", "f(x) defined\n");
+    says(":save\n", "w.kses: 1 definition saved without code: there is no cache\n");
+    says(":autosave on\n", "w.kses is written after every input\n");
+    let second = feed(&mut prompt(), b"def g(x) x + 2\n:save\n");
+    assert_eq!(second.err(), "");
+    let saved = std::fs::read(&session).expect("it was saved");
+    says("def h(x) x + 3\n", "h(x) defined\n");
+    drop(typed);
+    let ended = first.wait_with_output().expect("it ends");
+    let said = String::from_utf8(ended.stderr).expect("it is text");
+    let expected = "w.kses was written by another session in the meantime; `:save! w.kses` overwrites it; \
+                    autosave is off";
+    assert!(said.contains(expected), "{said}");
+    assert_eq!(std::fs::read(&session).expect("it is there"), saved);
+    let typed = ":save\n:drop g\n:save\n";
+    assert_eq!(feed(&mut prompt(), typed.as_bytes()).err(), "", "its own changes are its own");
 }
 
 #[test]
