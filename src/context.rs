@@ -15,6 +15,7 @@ mod importing;
 mod isolated;
 mod limit;
 mod listing;
+mod module_files;
 mod notes;
 mod opening;
 mod refused;
@@ -26,6 +27,7 @@ mod script;
 pub(crate) mod tests;
 mod trace;
 mod undo;
+mod used_modules;
 mod variables;
 
 pub use describe::Description;
@@ -34,6 +36,7 @@ pub use history::Change;
 pub use listing::Stage;
 pub use resuming::{Resumed, Saved};
 pub use trace::{Trace, Transition};
+pub(crate) use used_modules::UsedModules;
 
 use crate::abi::HeldVariables;
 use crate::backend::Backend;
@@ -64,8 +67,9 @@ use crate::stats::Stats;
 use crate::status::State;
 use crate::stop::Poll;
 use crate::syntax::operator::{Fixity, Operators};
-use crate::world::World;
+use crate::world::{Origin, World};
 use history::{Changed, History};
+use module_files::ModuleFiles;
 use notes::VariableNotes;
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
@@ -96,6 +100,7 @@ pub struct Context {
     history: History,
     /// The `##` lines above declarations of variables.
     notes: VariableNotes,
+    module_files: ModuleFiles,
     outside: Outside,
     /// What each item of a source, and each call from Rust, may take, if it is counted.
     fuel: Option<u64>,
@@ -215,6 +220,7 @@ impl Context {
             variables: HeldVariables::of(engine.variables()),
             history: History::default(),
             notes: VariableNotes::default(),
+            module_files: ModuleFiles::default(),
             outside: Outside::new(engine.config().new_output()),
             fuel: engine.config().limits.fuel,
             deadline: None,
@@ -490,6 +496,9 @@ impl Context {
         if let Some(debugger) = &self.debugger {
             debugger.note(function);
         }
+        if let Some(bound) = self.world.definition(name).filter(|bound| bound.origin == Origin::Module) {
+            self.module_files.redefining(&bound.function);
+        }
         let changed = self.world.define(function, fixity);
         self.backend.define(function);
         if moment.is_some() {
@@ -504,6 +513,10 @@ impl Context {
             self.backend.prepare_soon(name);
         }
         let mut warnings = self.warnings(&changed.stale, function);
+        let alias = self.world.alias_of(function.name, self.engine.names());
+        if let Some(alias) = alias.and_then(|alias| self.world.function(alias)) {
+            warnings.extend(self.warnings(&self.world.stale_callers(alias), alias));
+        }
         warnings.extend(sema::uncalled(function, fixity, self.engine.names()));
         let name = self.engine.names().text(name).to_string();
         Ok(Outcome::Defined { name, redefined, warnings })
@@ -545,7 +558,7 @@ impl Context {
 
     /// Returns the name that reads so, if something may have it.
     fn name_of(&self, text: &str) -> Option<Name> {
-        self.world.name(text, self.engine.names())
+        self.world.name(&self.world.imports().everywhere(text), self.engine.names())
     }
 
     /// Starts compiling a function ahead of its first call, on another

@@ -25,12 +25,13 @@ use crate::error::Error;
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
 use crate::float_environment::DefaultEnvironment;
+use crate::module::parts;
 use crate::name::{HeldName, Name};
 use crate::output::literal;
 use crate::sema::call_graph::{CallGraph, Obstacle, ObstacleKind};
 #[cfg(feature = "cli")]
 use crate::sema::checked::Callee;
-use crate::sema::checked::{CheckedFunction, CheckedNode, Made};
+use crate::sema::checked::{CheckedFunction, CheckedNode};
 use crate::sema::{Environment, Extern};
 use crate::source::Source;
 #[cfg(feature = "cli")]
@@ -109,7 +110,9 @@ impl Kernel {
                 called.filter_map(|callee| context.declared(callee.name).cloned()).collect();
             KernelCode::Rows(RowCode::new(declared), remarks)
         };
-        let function = PinnedFunction { graph, name, root, variables, effects, failing_calls, engine };
+        let modules = context.modules_of(&graph);
+        let function =
+            PinnedFunction { graph, name, root, variables, modules, effects, failing_calls, engine };
         Ok(Self(Arc::new(KernelInner { code, function })))
     }
 
@@ -184,9 +187,9 @@ impl Kernel {
         Fingerprint::of(KIND, writer)
     }
 
-    /// Returns its definitions as text, in an order in which they can be read again: the
-    /// variables with their values, what is imported, the functions that it calls, and the
-    /// function; of a formula, the expression at last.
+    /// Returns its definitions as text, in an order in which they can be read again: what is
+    /// imported, the variables with their values, the functions that it calls but those of
+    /// modules, and the function; of a formula, the expression at last.
     pub fn source(&self) -> String {
         let kernel = &self.0.function;
         let names = kernel.engine.names();
@@ -196,18 +199,22 @@ impl Kernel {
                 lines.push(line);
             }
         };
+        kernel.modules.imports.iter().for_each(|import| add(import.clone()));
         for (name, value) in kernel.graph.variables.iter().zip(&kernel.variables) {
-            let name = names.text(*name);
-            // Those of a module are declared there.
-            if !name.contains('.') {
-                add(format!("var {name} = {}", literal(*value)));
+            let (name, value) = (names.text(*name), literal(*value));
+            match parts(&name) {
+                None => add(format!("var {name} = {value}")),
+                // It is declared there.
+                Some(_) => {
+                    let assigned = kernel.modules.assigned.iter().find(|(assigned, _)| **assigned == *name);
+                    assigned.into_iter().for_each(|(_, spelling)| add(format!("do {spelling} = {value}")));
+                }
             }
         }
-        for function in kernel.graph.functions.iter().filter(|function| !function.made.is_between()) {
-            let name = names.text(function.name);
-            match name.rsplit_once('.') {
-                Some((module, _)) if function.made == Made::Written => add(format!("import {module}")),
-                Some(_) | None => add(function.text().to_owned()),
+        for function in &kernel.graph.functions {
+            let is_of_module = || kernel.modules.sources.contains(function.source.name());
+            if !function.made.is_between() && !is_of_module() {
+                add(function.text().to_owned());
             }
         }
         lines.join("\n")

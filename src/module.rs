@@ -12,6 +12,7 @@ use crate::name::{HeldName, Name, Names};
 use crate::source::{Source, Span};
 use crate::syntax::operator::{BinaryAction, Fixity, Operators, UnaryMeaning};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -331,6 +332,23 @@ impl Imports {
     /// Returns the module of a qualifier.
     pub fn module(&self, qualifier: &str) -> Option<&Arc<Module>> {
         self.0.iter().find(|import| *import.qualifier == *qualifier).map(|import| &import.module)
+    }
+
+    /// Returns the name that a text has everywhere: `stats.mean` for `s.mean`, after `import stats
+    /// as s`.
+    pub fn everywhere<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let named = parts(text).and_then(|(qualifier, short)| Some((self.module(qualifier)?, short)));
+        named.map_or(Cow::Borrowed(text), |(module, short)| Cow::Owned(qualified(&module.name, short)))
+    }
+
+    /// Returns how a name is written here: `s.mean` for `stats.mean`, after `import stats as s`
+    /// alone.
+    pub fn spelling<'t>(&self, name: &'t str) -> Cow<'t, str> {
+        let Some((module, short)) = parts(name).filter(|(module, _)| self.module(module).is_none()) else {
+            return Cow::Borrowed(name);
+        };
+        let import = self.0.iter().find(|import| *import.module.name == *module);
+        import.map_or(Cow::Borrowed(name), |import| Cow::Owned(qualified(&import.qualifier, short)))
     }
 
     /// Returns what a name without a qualifier is an alias of; `None` if nothing

@@ -425,10 +425,11 @@ impl World {
         self.imports.add(import);
     }
 
-    /// Makes the imports, and the operators in force, those of another value of the
-    /// book.
+    /// Makes the imports, the modules that have been read, and the operators in force, those of
+    /// another value of the book.
     pub fn restore_imports(&mut self, other: &Self) {
         self.imports = other.imports.clone();
+        self.modules = other.modules.clone();
         self.operators = other.operators.clone();
     }
 

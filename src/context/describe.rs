@@ -53,8 +53,15 @@ impl Context {
     pub fn describe(&self, name: &str) -> Option<Description> {
         let name = self.known(name)?;
         let mut description = self.description(name)?;
-        description.callers = self.texts(self.world.callers(name));
+        description.callers = self.texts(self.callers_of(name));
         Some(description)
+    }
+
+    /// Returns the functions that call a name, or an alias of it.
+    fn callers_of(&self, name: Name) -> impl Iterator<Item = Name> {
+        let alias = self.world.alias_of(name, self.engine.names());
+        let through_alias = alias.into_iter().flat_map(|alias| self.world.callers(alias));
+        self.world.callers(name).chain(through_alias)
     }
 
     /// Returns the name of a text. An alias is the name that it is an alias of.
@@ -146,7 +153,7 @@ impl Context {
 
     /// Returns the functions that call `name`, in alphabetical order.
     pub fn callers(&self, name: &str) -> Vec<String> {
-        self.name_of(name).map_or_else(Vec::new, |name| self.texts(self.world.callers(name)))
+        self.name_of(name).map_or_else(Vec::new, |name| self.texts(self.callers_of(name)))
     }
 
     /// Returns the functions that read or assign a variable, in alphabetical

@@ -69,25 +69,49 @@ impl Context {
         let mut variables = Vec::new();
         for item in items {
             match item {
-                ModuleItem::Function(function, operators) => self.add_function(&function, &operators)?,
+                ModuleItem::Function(function, operators) => {
+                    self.add_function(&function, &operators, before.is_some())?;
+                }
                 ModuleItem::Variables(function, names) => variables.push((function, names)),
                 ModuleItem::Extern(declared) => _ = self.declare_extern(&declared)?,
             }
         }
-        for (function, names) in variables {
-            if names.iter().all(|name| self.world.has_variable(*name)) {
-                continue;
-            }
-            self.declare_variables(&function, &names)?;
+        for (declaration, names) in variables {
+            self.declare_in_module(&declaration, &names)?;
         }
         // Only now: a module whose variables cannot be assigned is read again.
         self.world.add_module(module.clone());
         let gone = before.iter().flat_map(|before| before.offered(MemberKind::Function));
         let gone = gone.filter(|member| module.member(member.short.name(), MemberKind::Function).is_none());
         for member in gone {
-            self.unbind(member.qualified.name());
+            let name = member.qualified.name();
+            let moment = self.history.moment(&self.world);
+            let before = moment.as_ref().and_then(|_| self.backend.bound(name));
+            self.unbind(name);
+            let name = member.qualified.clone();
+            self.history.push(moment, &self.world, Changed::Function { name, before, after: None });
         }
         Ok(())
+    }
+
+    /// Declares variables of a module as its file does, unless they are by the same declaration.
+    /// Those that the program has assigned keep their values.
+    fn declare_in_module(&mut self, declaration: &Arc<CheckedFunction>, names: &[Name]) -> Result<(), Error> {
+        let identity = declaration.fingerprint(self.engine.names());
+        let is_known = |name: &Name| self.world.has_variable(*name);
+        if names.iter().all(|name| is_known(name) && self.module_files.is_by(*name, identity)) {
+            return Ok(());
+        }
+        let values = names.iter().filter(|name| is_known(name)).map(|name| (*name, self.value_of(*name)));
+        let assigned: Vec<_> = values
+            .filter_map(|(name, value)| Some((name, value.ok()?)))
+            .filter(|(name, value)| self.module_files.is_assigned(*name, *value))
+            .collect();
+        for name in self.declare_variables(declaration, names)? {
+            let value = self.value_of(name.name())?;
+            self.module_files.declared(name, identity, value);
+        }
+        assigned.into_iter().try_for_each(|(name, value)| self.set_value_of(name, value))
     }
 
     /// Puts a module below the program as a layer. Returns `false`, without effect, where
@@ -122,20 +146,25 @@ impl Context {
         new.enumerate().try_for_each(|(before, function)| self.check_definition(function, before))
     }
 
-    /// Binds the name of a module's function to it.
+    /// Binds the name of a module's function to it, also if it is of another version of the module
+    /// than the one before, if `is_again`.
     fn add_function(
         &mut self,
         function: &Arc<CheckedFunction>,
         operators: &Arc<Operators>,
+        is_again: bool,
     ) -> Result<(), Error> {
-        let name = function.name;
-        let is_same = |known: &Arc<CheckedFunction>| known.means_the_same_as(function, self.engine.names());
-        if self.world.function(name).is_some_and(is_same) {
-            return Ok(());
+        let (name, names) = (function.name, self.engine.names());
+        if let Some(bound) = self.world.definition(name) {
+            let is_kept = bound.origin == Origin::Program && self.module_files.is_still(function, names);
+            if is_kept || bound.function.means_the_same_as(function, names) {
+                return Ok(());
+            }
         }
         self.backend.admit(&self.engine, function)?;
-        let is_new = !self.world.defines(name);
-        let moment = if is_new { None } else { self.history.moment(&self.world) };
+        // What the first version defines goes with its import.
+        let is_step = is_again || self.world.defines(name);
+        let moment = if is_step { self.history.moment(&self.world) } else { None };
         let before = moment.as_ref().and_then(|_| self.backend.bound(name));
         if let Some(debugger) = &self.debugger {
             debugger.note(function);
@@ -234,7 +263,8 @@ impl Context {
         let Some((_, short)) = parts(&text) else { return };
         let Some(short) = self.engine.names().get(short) else { return };
         let origin = self.world.definition(short).map(|bound| bound.origin);
-        if origin == Some(Origin::Alias(target)) {
+        // It is bound again if it was lost, with the function, and that is back.
+        if origin == Some(Origin::Alias(target)) || origin.is_none() && self.world.is_called(short) {
             self.adopt_alias(short);
             self.drop_lost_aliases();
         }

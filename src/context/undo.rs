@@ -1,6 +1,7 @@
 //! Undo and redo, and removing what names are bound to.
 
 use super::history::{Change, Changed, History, UndoStep};
+use super::module_files::ModuleFiles;
 use super::notes::VariableNotes;
 use super::{Context, Error};
 use crate::backend::BoundDefinition;
@@ -213,6 +214,7 @@ impl Context {
         self.history = History { depth, step: step.clone(), ..History::default() };
         self.release_variables();
         self.notes = VariableNotes::default();
+        self.module_files = ModuleFiles::default();
         self.redefined = 0;
         self.backend.budget().restart();
     }

@@ -74,7 +74,19 @@ impl Context {
     /// # Errors
     /// [`Error::NoVariable`] if it is not declared.
     pub fn variable(&self, name: &str) -> Result<f64, Error> {
-        Ok(self.backend.variable(self.place(self.declared(name)?)?))
+        self.value_of(self.declared(name)?)
+    }
+
+    /// Returns the value of a variable that is declared.
+    pub(super) fn value_of(&self, name: Name) -> Result<f64, Error> {
+        Ok(self.backend.variable(self.place(name)?))
+    }
+
+    /// Sets the value of a variable that is declared.
+    pub(super) fn set_value_of(&mut self, name: Name, value: f64) -> Result<(), Error> {
+        let place = self.place(name)?;
+        self.backend.set_variable(place, value);
+        Ok(())
     }
 
     /// Sets the value of a variable that the program has declared.
@@ -82,8 +94,7 @@ impl Context {
     /// # Errors
     /// [`Error::NoVariable`] if it is not declared.
     pub fn set_variable(&mut self, name: &str, value: f64) -> Result<(), Error> {
-        self.backend.set_variable(self.place(self.declared(name)?)?, value);
-        Ok(())
+        self.set_value_of(self.declared(name)?, value)
     }
 
     /// Declares a variable, as a top-level `var` does, and gives it a value.
@@ -114,7 +125,9 @@ impl Context {
 
     /// Returns the names of the variables, in alphabetical order.
     pub fn variable_names(&self) -> Vec<String> {
-        let texts = self.world.variables().map(|name| self.engine.names().text(name).to_string());
+        let imports = self.world.imports();
+        let spelling = |name| imports.spelling(&self.engine.names().text(name)).into_owned();
+        let texts = self.world.variables().map(spelling);
         texts.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
@@ -128,7 +141,7 @@ impl Context {
     }
 
     pub(super) fn declared(&self, text: &str) -> Result<Name, Error> {
-        let name = self.engine.names().get(text);
+        let name = self.engine.names().get(&self.world.imports().everywhere(text));
         let own = name.filter(|name| self.world.has_variable(*name));
         let imported =
             || Some(self.world.imports().alias(name?, MemberKind::Variable).ok()??.qualified.name());

@@ -188,7 +188,19 @@ impl FailureReport<'_> {
         let across = call.and_then(|call| foreign::called_across_lines(&call.source, call.span));
         let head = || caller.and_then(|caller| caller.head_taking(callee, self.names));
         let taken = || head().map(|head| format!("to take a function: `def {head} …`"));
-        let offered = || standard::import_help(&text, self.world.imports());
+        let offered = || {
+            let imports = self.world.imports();
+            let dropped = imports.qualified_spelling(&text).filter(|spelling| {
+                let name = self.names.get(&imports.everywhere(spelling));
+                !name.is_some_and(|name| self.world.defines(name))
+            });
+            match dropped {
+                Some(spelling) => {
+                    Some(format!("`{spelling}` was dropped; importing the module again restores it"))
+                }
+                None => standard::import_help(&text, imports),
+            }
+        };
         let variable = self.world.has_variable(callee).then(|| called_variable(&text));
         let habit = || foreign::function(&text).map(str::to_owned);
         if let Some(help) = across.or(variable).or_else(taken).or_else(offered).or_else(habit) {
@@ -206,7 +218,10 @@ impl FailureReport<'_> {
         let is_caller = |name: &Name| caller.is_some_and(|caller| caller.name == *name);
         let others = functions.iter().filter(|name| !is_caller(name));
         match self.suggestions.nearest(&text, others.map(|name| self.names.text(*name))) {
-            Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
+            Some(near) => {
+                let spelling = self.world.imports().spelling(&near);
+                diagnostic.with_help(format!("did you mean `{spelling}`?"))
+            }
             None => {
                 let imports = self.world.imports();
                 diagnostic.with_any_help(standard::misspelt_help(&text, imports, self.suggestions))

@@ -4,6 +4,7 @@ use super::blocks::BlockEnd;
 use super::column::{Column, RowError};
 use super::remark::Remark;
 use super::run::Run;
+use crate::context::UsedModules;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::suggest::Budget;
 use crate::engine::Engine;
@@ -25,6 +26,7 @@ pub(super) struct PinnedFunction {
     pub(super) root: Arc<CheckedFunction>,
     /// The values of the variables of the graph.
     pub(super) variables: Vec<f64>,
+    pub(super) modules: UsedModules,
     /// What keeps it from being pure.
     pub(super) effects: Vec<Remark>,
     pub(super) failing_calls: Vec<Remark>,

@@ -1,7 +1,8 @@
 //! Who calls whom: the questions that are about several definitions.
 
-use super::World;
-use crate::name::{Name, NameMap};
+use super::{Origin, World};
+use crate::module::parts;
+use crate::name::{Name, NameMap, Names};
 use crate::sema::checked::{CheckedFunction, Made};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -26,6 +27,13 @@ impl World {
                 && callees.any(|callee| callee.name == name || instances.contains(&callee.name))
         };
         self.functions().filter(calls).map(|caller| caller.name)
+    }
+
+    /// Returns the name under which an import makes a function of a module known, if that is bound.
+    pub fn alias_of(&self, target: Name, names: &Names) -> Option<Name> {
+        let text = names.text(target);
+        let short = names.get(parts(&text)?.1)?;
+        (self.definition(short)?.origin == Origin::Alias(target)).then_some(short)
     }
 
     /// Returns the callers of every name that is called, each once.
@@ -58,7 +66,7 @@ impl World {
     /// Returns the definitions that call `function` with another number of
     /// arguments than it takes, by their places. Searches all definitions, but only if one of
     /// them makes such a call. What a dispatcher calls was given by another definition.
-    pub(super) fn stale_callers(&self, function: &CheckedFunction) -> Vec<Arc<CheckedFunction>> {
+    pub fn stale_callers(&self, function: &CheckedFunction) -> Vec<Arc<CheckedFunction>> {
         if !self.calls.misfit(function.name, function.signature()) {
             return Vec::new();
         }

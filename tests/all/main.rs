@@ -52,6 +52,7 @@ mod prompt;
 mod reading;
 mod reading_stops;
 mod redefining;
+mod reimporting;
 mod resuming;
 mod robustness;
 mod rows;

@@ -145,12 +145,38 @@ fn literals(name: &str) -> Vec<f64> {
     text.split("0x").skip(1).filter_map(hexadecimal).collect()
 }
 
+/// Returns the worst cases of a function that a copy of CORE-MATH's repository has, and how many
+/// lines are left out: those with other numbers than hexadecimal ones, such as `+snan`. `None` if
+/// there is no file.
+pub(super) fn worst(folder: &str, name: &str, is_binary: bool) -> Option<(Vec<[f64; 2]>, usize)> {
+    let text = fs::read_to_string(format!("{folder}/src/binary64/{name}/{name}.wc")).ok()?;
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
+    let (mut cases, mut left_out) = (Vec::new(), 0);
+    for line in lines.filter(|line| !line.is_empty()) {
+        let mut numbers = line.split(',').map(|number| signed(number.trim()));
+        match (numbers.next().flatten(), numbers.next().flatten()) {
+            (Some(x), y) if y.is_some() || !is_binary => cases.push([x, y.unwrap_or(0.0)]),
+            _ => left_out += 1,
+        }
+    }
+    Some((cases, left_out))
+}
+
+/// Returns the hexadecimal number that a text is, with or without a sign.
+fn signed(text: &str) -> Option<f64> {
+    let (sign, magnitude) = match text.strip_prefix('-') {
+        Some(magnitude) => (-1.0, magnitude),
+        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
+    };
+    Some(sign * hexadecimal(magnitude.strip_prefix("0x").or_else(|| magnitude.strip_prefix("0X"))?)?)
+}
+
 /// Returns the number that a text begins with, `1.8p-3`, without its `0x`.
 pub(super) fn hexadecimal(text: &str) -> Option<f64> {
     let (digits, rest) = text.split_once('p')?;
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let significand =
-        u64::from_str_radix(&format!("{whole}{fraction}"), 16).ok().filter(|bits| bits >> 53 == 0)?;
+        u64::from_str_radix(&format!("{whole}{fraction}"), 16).ok().filter(|bits| *bits as f64 as u64 == *bits)?;
     let end = rest.char_indices().find(|(at, c)| !(c.is_ascii_digit() || *at == 0 && "+-".contains(*c)));
     let exponent: i32 = rest[..end.map_or(rest.len(), |(at, _)| at)].trim_start_matches('+').parse().ok()?;
     let exponent = exponent - 4 * fraction.len() as i32;

@@ -1,7 +1,6 @@
 //! The lanes forms: compared bit for bit with the function of one double, in each build, and
 //! measured.
 
-use crate::arguments::Arguments;
 use crate::exact::{Exact, FUNCTIONS};
 use crate::{Function, cost, is_same};
 use kal_math::{BinaryFunction, Build, LanesBuild, UnaryFunction};
@@ -69,11 +68,10 @@ pub(super) fn builds() -> Vec<LanesBuild> {
 
 /// Returns how many results of any build, or of a form for two doubles, are not those of the
 /// function of one double. Blocks have 1 to 40 doubles; what is behind them has to stay as it is.
-pub(super) fn check(exact: &Exact, count: usize) -> usize {
+pub(super) fn check(exact: &Exact, mut arguments: impl Iterator<Item = [f64; 2]>) -> usize {
     let scalar = Function::named(exact.name, Build::fastest());
     let lanes = Lanes::named(exact.name);
     let (builds, mut wrong) = (builds(), 0);
-    let mut arguments = Arguments::of(exact.name).take(count).chain(Arguments::usual(exact.name).take(count));
     for length in (1..=40).cycle() {
         let block: Vec<[f64; 2]> = arguments.by_ref().take(length).collect();
         let second: Vec<f64> = block.iter().map(|[_, y]| *y).collect();

@@ -4,7 +4,9 @@
 //! many results are not the double nearest to the exact value. `-- --write FILE` writes some
 //! of the arguments with their results as well, for the tests that have no MPFR: a part of
 //! them is such that the C library of this machine returns another double. `-- --cost`
-//! measures what calls cost instead. A name limits all this to one function.
+//! measures what calls cost instead. `-- --worst FOLDER` tries the worst cases that CORE-MATH's
+//! authors have collected, FOLDER being a copy of their repository. A name limits all this to
+//! one function.
 
 mod arguments;
 mod bounds;
@@ -34,13 +36,15 @@ const BOUNDS: usize = 20;
 
 fn main() -> ExitCode {
     let mut count = 1_000_000;
-    let (mut file, mut only, mut measures, mut only_lanes) = (None, None, false, false);
+    let (mut file, mut worst, mut only) = (None, None, None);
+    let (mut measures, mut only_lanes) = (false, false);
     let mut given = env::args().skip(1);
     while let Some(argument) = given.next() {
         match argument.as_str() {
             "--cost" => measures = true,
             "--lanes" => only_lanes = true,
             "--write" => file = given.next(),
+            "--worst" => worst = Some(given.next().expect("a folder")),
             "--count" => count = given.next().and_then(|text| text.parse().ok()).expect("a number"),
             name => only = Some(name.to_owned()),
         }
@@ -52,6 +56,9 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let chosen = FUNCTIONS.iter().filter(|exact| only.as_deref().is_none_or(|name| name == exact.name));
+    if let Some(folder) = worst {
+        return if check_worst(chosen, &builds, &folder) == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
     let wrong_lanes = check_lanes(chosen.clone(), count * LANES);
     if only_lanes {
         return if wrong_lanes == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE };
@@ -61,7 +68,7 @@ fn main() -> ExitCode {
     let (mut wrong, mut written) = (wrong_lanes, String::new());
     for exact in chosen {
         let begin = Instant::now();
-        let found = check(exact, &builds, count);
+        let found = check(exact, &builds, Arguments::of(exact.name).take(count), count);
         let percent = found.wrong_of_c as f64 * 100.0 / count as f64;
         let seconds = begin.elapsed().as_secs_f64();
         println!("{:8} {:>5} {percent:>10.4} % {seconds:>10.1}", exact.name, found.wrong);
@@ -74,6 +81,27 @@ fn main() -> ExitCode {
     if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// Compares every form of functions with MPFR for CORE-MATH's worst cases; returns how many results
+/// are wrong.
+fn check_worst<'a>(functions: impl Iterator<Item = &'a Exact>, builds: &[Build], folder: &str) -> usize {
+    println!("the worst cases in {folder}, builds {builds:?}, lanes {:?}", lanes::builds());
+    println!("{:8} {:>7} {:>8} {:>5} {:>9} {:>7}", "", "cases", "left out", "wrong", "C library", "seconds");
+    let each = |exact: &Exact| {
+        let begin = Instant::now();
+        let Some((cases, left_out)) = arguments::worst(folder, exact.name, exact.is_binary()) else {
+            println!("{:8} no file", exact.name);
+            return 0;
+        };
+        let found = check(exact, builds, cases.iter().copied(), cases.len());
+        let wrong = found.wrong + lanes::check(exact, cases.iter().copied());
+        let (count, seconds) = (cases.len(), begin.elapsed().as_secs_f64());
+        let percent = found.wrong_of_c as f64 * 100.0 / count as f64;
+        println!("{:8} {count:>7} {left_out:>8} {wrong:>5} {percent:>7.1} % {seconds:>7.1}", exact.name);
+        wrong
+    };
+    functions.map(each).sum()
+}
+
 /// Compares the lanes forms with the functions of one double; returns how many results are
 /// not the same.
 fn check_lanes<'a>(functions: impl Iterator<Item = &'a Exact>, count: usize) -> usize {
@@ -84,7 +112,8 @@ fn check_lanes<'a>(functions: impl Iterator<Item = &'a Exact>, count: usize) -> 
     functions
         .map(|exact| {
             let begin = Instant::now();
-            let mut wrong = lanes::check(exact, count);
+            let (all, usual) = (Arguments::of(exact.name), Arguments::usual(exact.name));
+            let mut wrong = lanes::check(exact, all.take(count).chain(usual.take(count)));
             let bound = if Build::Fma.is_supported() { bounds::check(exact, count / BOUNDS) } else { None };
             let bound = bound.map_or(String::new(), |bound| {
                 wrong += usize::from(bound.worst > 1.0);
@@ -112,13 +141,18 @@ struct Found {
     lines: String,
 }
 
-fn check(exact: &Exact, builds: &[Build], count: usize) -> Found {
+fn check(
+    exact: &Exact,
+    builds: &[Build],
+    arguments: impl Iterator<Item = [f64; 2]>,
+    count: usize,
+) -> Found {
     let functions: Vec<Function> = builds.iter().map(|build| Function::named(exact.name, *build)).collect();
     let of_c = libm::named(exact.name, exact.is_binary());
     let (mut found, mut left) = (Found::default(), WRITTEN);
     // Every so many of the others is written.
-    let distance = count / WRITTEN.1;
-    for (index, [x, y]) in Arguments::of(exact.name).take(count).enumerate() {
+    let distance = (count / WRITTEN.1).max(1);
+    for (index, [x, y]) in arguments.enumerate() {
         let nearest = exact.nearest(x, y);
         for (function, build) in functions.iter().zip(builds) {
             let result = function.call(x, y);
