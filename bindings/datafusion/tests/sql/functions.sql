@@ -198,9 +198,9 @@ DROP FUNCTION IF EXISTS tax;
 CREATE OR REPLACE FUNCTION tax(x DOUBLE) RETURNS DOUBLE LANGUAGE kal AS 'def tax(x) x * 0.5';
 --> Error during planning: `cubes` is not complete
 --> error[E0301]: the call of `cube` fails
--->   --> <standard library>/series.kal:15:16
+-->   --> <standard library>/series.kal:19:16
 -->    |
---> 15 |       (var x = term(i) in
+--> 19 |       (var x = term(i) in
 -->    |                ^^^^
 
 SELECT net(100) AS net;
