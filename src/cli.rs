@@ -111,6 +111,10 @@ fn execute(arguments: CommandLine) -> Exit {
         Some(CliCommand::Build(build)) => {
             timed(options, &mut reporter, |reporter| build::build(&build, options, reporter))
         }
+        // The process that it starts has the time limit.
+        Some(CliCommand::Image { command }) if command.is_apart() => {
+            image::image(&command, options, &mut reporter)
+        }
         Some(CliCommand::Image { command }) => {
             timed(options, &mut reporter, |reporter| image::image(&command, options, reporter))
         }

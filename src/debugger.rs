@@ -89,6 +89,13 @@ pub(crate) enum Ending {
     Restart,
 }
 
+/// How far a program is stepped.
+pub(crate) struct Stepping {
+    stops_at_first: bool,
+    plan: StepPlan,
+    start: Option<StepPosition>,
+}
+
 /// Which functions are interpreted although they could be compiled.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 enum Reach {
@@ -215,6 +222,23 @@ impl Debugger {
     /// Sets whether the next run stops at its beginning.
     pub(crate) fn stop_at_first(&self, stops: bool) {
         self.0.lock().stops_at_first = stops;
+    }
+
+    /// Makes runs go on to breakpoints until the stepping is [resumed](Self::resume_stepping).
+    pub(crate) fn suspend_stepping(&self) -> Stepping {
+        let mut inner = self.0.lock();
+        Stepping {
+            stops_at_first: std::mem::take(&mut inner.stops_at_first),
+            plan: std::mem::replace(&mut inner.plan, StepPlan::Continue),
+            start: inner.start.take(),
+        }
+    }
+
+    /// Goes on stepping as before.
+    pub(crate) fn resume_stepping(&self, stepping: Stepping) {
+        let mut inner = self.0.lock();
+        let Stepping { stops_at_first, plan, start } = stepping;
+        (inner.stops_at_first, inner.plan, inner.start) = (stops_at_first, plan, start);
     }
 
     /// Records that a function has been defined.

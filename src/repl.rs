@@ -45,6 +45,7 @@ use crate::config::Mode;
 use crate::context::{Context, Resumed};
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::host::decimal::counted;
 use crate::terminal;
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Idle;
@@ -150,6 +151,6 @@ fn tell(session: &ReplSession<'_>, resumed: &Resumed, file: &Path) {
         let line = format!("{file} is resumed without its code ({reason}): what is called is compiled again");
         session.screen.line(&line);
     }
-    let count = inspect::counted(session.context.definition_count(), "definition");
+    let count = counted(session.context.definition_count(), "definition");
     session.screen.line(&format!("{file}: {count} resumed"));
 }

@@ -3,6 +3,7 @@
 use super::options::CommonOptions;
 use crate::Context;
 use crate::draft::Draft;
+use crate::host::decimal::counted;
 use crate::library::{LibraryModule, modules_of};
 use crate::sema::CheckedItem;
 use crate::source::Source;
@@ -87,9 +88,12 @@ fn write(
         context.prepare_all().map_err(|error| error.to_string())?;
     }
     let (modules, functions) = engine.write_library(folder, !arguments.no_code)?;
-    let code = if arguments.no_code { String::new() } else { format!(", code of {functions} functions") };
-    let plural = if modules == 1 { "" } else { "s" };
-    let _ = writeln!(said, "{}: {modules} module{plural}{code}", folder.display());
+    let code = if arguments.no_code {
+        String::new()
+    } else {
+        format!(", code of {}", counted(functions, "function"))
+    };
+    let _ = writeln!(said, "{}: {}{code}", folder.display(), counted(modules, "module"));
     if options.trace_cache {
         engine.take_cache_events().iter().for_each(|event| reporter.line(&event.to_string()));
     }

@@ -111,10 +111,17 @@ impl BuildError {
     }
 }
 
+impl ImageCommand {
+    /// Returns whether it is executed in a process of its own.
+    pub(super) fn is_apart(&self) -> bool {
+        matches!(self, Self::Build(arguments) if !arguments.is_in_process())
+    }
+}
+
 /// Executes `kal image`.
 pub(super) fn image(command: &ImageCommand, options: &CommonOptions, reporter: &mut Reporter) -> Exit {
     match command {
-        ImageCommand::Build(arguments) if !arguments.is_in_process() => apart(reporter),
+        command if command.is_apart() => apart(reporter),
         ImageCommand::Build(arguments) => match build(arguments, options, reporter) {
             Ok(()) => Exit::Fine,
             Err(error) => error.report(reporter),

@@ -3,6 +3,7 @@
 use super::history::Changed;
 use super::{Context, Outcome};
 use crate::config::Mode;
+use crate::debugger::Debugger;
 use crate::error::Error;
 use crate::library::{self, ModuleItem, ModuleItems, ModuleReader, ReadModule};
 use crate::module::{MemberKind, Module, add_operators, parts};
@@ -107,7 +108,13 @@ impl Context {
             .filter_map(|(name, value)| Some((name, value.ok()?)))
             .filter(|(name, value)| self.module_files.is_assigned(*name, *value))
             .collect();
-        for name in self.declare_variables(declaration, names)? {
+        // The first values of a module's variables are not what is stepped through.
+        let stepping = self.debugger.as_ref().map(Debugger::suspend_stepping);
+        let declared = self.declare_variables(declaration, names);
+        if let (Some(debugger), Some(stepping)) = (&self.debugger, stepping) {
+            debugger.resume_stepping(stepping);
+        }
+        for name in declared? {
             let value = self.value_of(name.name())?;
             self.module_files.declared(name, identity, value);
         }

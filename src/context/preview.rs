@@ -58,9 +58,13 @@ impl Context {
         let mut needed = Needed::new(self);
         needed.take(&expression)?;
         while let Some(name) = needed.waiting.pop() {
-            let function = self.world.function(name)?;
-            needed.take(function)?;
-            needed.functions.push(function.clone());
+            let meant = self.world.meaning(name)?;
+            // An alias that nothing has called yet.
+            let is_alias = meant.name != name;
+            let alias = || Arc::new(meant.under(self.engine.names().text(name)));
+            let function = if is_alias { alias() } else { meant.clone() };
+            needed.take(&function)?;
+            needed.functions.push(function);
         }
         let fuel = MOST_FUEL.min(MOST_WORK / needed.heaviest);
         self.backend.try_out(&self.engine, &expression, &needed.functions, fuel)
@@ -123,7 +127,7 @@ impl<'c> Needed<'c> {
     }
 
     fn call(&mut self, callee: &Callee) -> Option<()> {
-        if let Some(function) = self.context.world.function(callee.name) {
+        if let Some(function) = self.context.world.meaning(callee.name) {
             if !function.fits(callee.arity) {
                 return None;
             }

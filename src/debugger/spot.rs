@@ -223,7 +223,8 @@ fn source<'f>(
     let mut matching: Vec<&Source> = Vec::new();
     for function in functions {
         let is_meant = match within {
-            Within::Any => true,
+            // A line of the standard library is not meant.
+            Within::Any => !function.source.is_of_standard_library(),
             Within::File(file) => function.source.name().ends_with(file.as_str()),
             Within::Function(name) => function.name == *name,
         };

@@ -20,6 +20,11 @@ pub fn format_number(value: f64) -> String {
     }
 }
 
+/// Returns a count with its noun: `1 argument`, `2 arguments`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
 /// Returns a number with its thousands grouped: `48,211`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();

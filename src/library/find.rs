@@ -101,7 +101,7 @@ pub(crate) struct LibraryModule {
 }
 
 /// Returns the modules in a folder, by the folder in which they are looked for: that of a
-/// project has another one in it. Of a file, only that module.
+/// project has others in it. Of a file, only that module.
 ///
 /// # Errors
 /// What cannot be read.
@@ -115,25 +115,25 @@ pub(crate) fn modules_of(library: &Path) -> std::io::Result<Vec<(PathBuf, Vec<Li
             module.ok_or_else(|| std::io::Error::other("no program can import a file of that name"))?;
         return Ok(vec![(folder, vec![found])]);
     }
-    let own = Project::modules_in(&library).filter(|own| own.is_dir());
+    let own = Project::libraries_in(&library).map_err(std::io::Error::other)?;
     let mut folders = Vec::new();
-    for folder in std::iter::once(library).chain(own.clone()) {
+    for folder in std::iter::once(&library).chain(&own) {
         let (mut modules, mut waiting) = (Vec::new(), vec![folder.clone()]);
         while let Some(inside) = waiting.pop() {
             for entry in std::fs::read_dir(&inside)? {
                 let path = entry?.path();
                 let is_hidden =
                     path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-                if path.is_dir() && !path.is_symlink() && !is_hidden && Some(&path) != own.as_ref() {
+                if path.is_dir() && !path.is_symlink() && !is_hidden && !own.contains(&path) {
                     waiting.push(path);
                 } else {
-                    modules.extend(module_in(&folder, &path));
+                    modules.extend(module_in(folder, &path));
                 }
             }
         }
         modules.sort_by(|one, other| one.name.cmp(&other.name));
         if !modules.is_empty() {
-            folders.push((folder, modules));
+            folders.push((folder.clone(), modules));
         }
     }
     Ok(folders)

@@ -80,10 +80,26 @@ impl Project {
         self.folder.join(MODULES)
     }
 
-    /// Returns the same of the project in a folder, if there is one.
+    /// Returns the folders of modules inside the folder of a project that are libraries of their
+    /// own: that one, and those that it imports. None if it is no project.
+    ///
+    /// # Errors
+    /// Why its file cannot be read, for people.
     #[cfg(feature = "cli")]
-    pub(super) fn modules_in(folder: &Path) -> Option<PathBuf> {
-        folder.join(FILE).is_file().then(|| folder.join(MODULES))
+    pub(super) fn libraries_in(folder: &Path) -> Result<Vec<PathBuf>, String> {
+        if !folder.join(FILE).is_file() {
+            return Ok(Vec::new());
+        }
+        let project = Self::of(folder)?;
+        let imported = project.imports.values().map(|entry| folder.join(&entry.path));
+        let all = std::iter::once(project.modules()).chain(imported);
+        let inside = all.filter_map(|library| library.canonicalize().ok());
+        let mut libraries: Vec<_> = inside
+            .filter(|inside| inside.is_dir() && inside.starts_with(folder) && inside != folder)
+            .collect();
+        libraries.sort();
+        libraries.dedup();
+        Ok(libraries)
     }
 
     /// Returns the folder in which a module is, if the project says so.

@@ -4,6 +4,7 @@ use super::command::CommandError;
 use super::denotation::Denotation;
 use super::session::ReplSession;
 use crate::context::{Description, Stage};
+use crate::host::decimal::counted;
 use crate::host::decimal::format_number;
 use crate::{Mode, State, Tier};
 
@@ -79,11 +80,6 @@ pub(super) fn list(session: &mut ReplSession<'_>, _: &str) -> Result<(), Command
     }
     session.screen.line(&session.faint(&counts.join(", ")));
     Ok(())
-}
-
-/// Returns a count with its noun: `1 variable`, `2 variables`.
-pub(super) fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 pub(super) fn state(session: &mut ReplSession<'_>, name: &str) -> Result<(), CommandError> {

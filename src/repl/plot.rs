@@ -62,9 +62,20 @@ pub(super) fn plot(session: &mut ReplSession<'_>, text: &str) -> Result<(), Comm
 
 /// Returns why a request cannot be read: for `NAME A..B`, that nothing is called so.
 fn misread(context: &Context, text: &str) -> CommandError {
-    let name = text.split_whitespace().next().filter(|name| crate::syntax::is_identifier(name));
+    let mut words = text.split_whitespace();
+    let name = words.next().filter(|name| crate::syntax::is_identifier(name));
+    let name = name.filter(|_| words.next().is_some_and(|range| range.contains("..")));
     let undefined = name.and_then(|name| Denotation::of(context, name).err());
-    undefined.filter(|_| text.contains("..")).unwrap_or_else(|| CommandError::usage("plot"))
+    if !text.contains("..") {
+        return CommandError::usage("plot");
+    }
+    match undefined {
+        Some(undefined) => undefined,
+        None if text.contains(['=', ',']) || text.contains("--") => CommandError::usage("plot"),
+        None => CommandError::Text(
+            "between an expression and its range is a comma: `:plot sin(x) / x, x = -10..10`".to_owned(),
+        ),
+    }
 }
 
 /// Returns whether a text is the name of a function of one argument.

@@ -6,10 +6,10 @@
 //! and `kal --resume FILE.kses` goes on with it.
 
 use super::command::CommandError;
-use super::inspect::counted;
 use super::session::ReplSession;
 use super::session_file::{SUPERSEDED, is_of_session};
 use crate::bytes::checksum;
+use crate::host::decimal::counted;
 use crate::saved_session::is_session;
 use crate::terminal::file::{self, write_atomically};
 use std::path::{Path, PathBuf};
@@ -64,7 +64,10 @@ pub(super) fn autosave(session: &mut ReplSession<'_>, argument: &str) -> Result<
         "off" => false,
         _ => return Err(CommandError::usage("autosave")),
     };
-    let path = session.file.set_automatic(is_on)?.filter(|_| is_on).map(file::shown);
+    session.file.set_automatic(is_on)?;
+    // The first time now, to see whether it can be written.
+    session.file.save_automatically(session.context, true)?;
+    let path = session.file.path().filter(|_| is_on).map(file::shown);
     path.iter().for_each(|path| session.screen.line(&format!("{path} is written after every input")));
     Ok(())
 }

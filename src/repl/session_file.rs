@@ -108,16 +108,16 @@ impl SessionFile {
         Ok(())
     }
 
-    /// Sets whether it is written after every input. Returns the file.
+    /// Sets whether it is written after every input.
     ///
     /// # Errors
     /// If there is none.
-    pub(super) fn set_automatic(&mut self, is_automatic: bool) -> Result<Option<&Path>, CommandError> {
+    pub(super) fn set_automatic(&mut self, is_automatic: bool) -> Result<(), CommandError> {
         if is_automatic && self.path.is_none() {
             return Err(CommandError::Text("name the file first: `:save work.kses`".to_owned()));
         }
         self.is_automatic = is_automatic;
-        Ok(self.path.as_deref())
+        Ok(())
     }
 
     /// Writes the session if that is to be done after every input and it has changed: not

@@ -3,6 +3,7 @@
 use super::checked::{CheckedFunction, TakenFunction, signature};
 use crate::diagnostic::suggest::Budget;
 use crate::host::HostFunctions;
+use crate::host::decimal::counted;
 use crate::module::{Imports, MemberKind, NameMistake};
 use crate::name::{HeldName, HeldNames, Name, Names};
 use crate::source::{Source, Span};
@@ -125,10 +126,6 @@ pub struct SourcePlace {
 /// Returns a count with its noun: `1 argument`, `2 arguments`.
 pub(crate) fn arguments(count: usize) -> String {
     counted(count, "argument")
-}
-
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// Returns what is wrong with a call that passes a number of arguments, for people.

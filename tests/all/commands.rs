@@ -278,6 +278,8 @@ fn what_is_not_known_yet_is_told_where_it_is() {
     assert_eq!(said("?stats.mean\n"), "error: `stats.mean` is not defined: `import stats` makes it known");
     assert_eq!(said("?nosuch\n"), "error: `nosuch` is not defined");
     assert_eq!(said(":plot nosuch 0..1\n"), "error: `nosuch` is not defined");
+    let comma = "error: between an expression and its range is a comma: `:plot sin(x) / x, x = -10..10`";
+    assert_eq!([said(":plot x ^ 2 0..1\n"), said(":plot atan2 0..1\n")], [comma; 2]);
     assert!(said(":plot\n").contains("usage: :plot"));
     let usage = "usage: :save FILE; FILE may be left out once the session has a file, FILE.kses";
     assert_eq!(said(":save\n"), format!("error: {usage}"));

@@ -39,6 +39,17 @@ pub fn places(name: &str, arguments: &[&str], commands: &str) -> Vec<String> {
 }
 
 #[test]
+fn the_first_values_of_modules_are_not_stepped_through() {
+    let program = "import math\nclamp(tau, 0, 3)\n";
+    for arguments in [&[][..], &["-b", "2"]] {
+        let ran = debug("imported", program, arguments, "c\n");
+        let stops: Vec<&str> = ran.out().lines().filter(|line| line.contains(" at ")).collect();
+        let is_own = stops.iter().all(|stop| stop.starts_with("this expression at p.kal:2:"));
+        assert!(is_own && stops.len() == 1, "{arguments:?} {stops:?} {}", ran.err());
+    }
+}
+
+#[test]
 fn steps_go_over_into_and_out_of_calls() {
     for mode in MODES {
         let found = places(&format!("steps{mode}"), &[mode], "s\nn\nn\ns\nso\nu\nn\nc\n");

@@ -35,6 +35,9 @@ fn pure_expressions_have_a_value_in_every_mode() {
         for (text, value) in cases {
             assert_eq!(context.preview(text), Some(value), "{text} {mode:?}");
         }
+        // Also by an alias that nothing has called.
+        context.eval("import math").expect("it is right");
+        assert_eq!(context.preview("clamp(5, 0, 3) + lerp(0, 2, 0.5)"), Some(4.0), "{mode:?}");
         assert!(context.preview("0 / 0").is_some_and(f64::is_nan));
         // As the program is now, not as it was.
         context.eval("def sqrt(x) x * 2; side = 5").expect("it is right");

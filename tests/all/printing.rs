@@ -31,7 +31,7 @@ fn mistakes_in_what_is_printed_are_told_with_their_places() {
         ("print(\"x\", nothing(1))", "", "E0301", "calls `nothing`, which is not defined"),
         ("print(\"a\", fixed(1))", "", "E0205", "`fixed` takes 2 arguments, not 1"),
         ("print(pad(1))", "", "E0205", "`pad` takes 2 arguments, not 1"),
-        ("1 + fixed(2, 3)", "", "E0301", "it stands among the arguments of `print`: `print(fixed(x, 2))`"),
+        ("1 + fixed(2, 3)", "", "E0301", "it is an argument of `print` itself: `print(fixed(x, 2))`"),
         ("print(\"unclosed)", "", "E0111", "a line feed in a text is written `\\n`"),
         ("print \"hello\"", "", "E0201", "to print, write `print(\"x = \", x)`"),
         ("\"hello\"", "", "E0211", "write `print(\"hello\")`"),

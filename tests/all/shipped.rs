@@ -69,6 +69,12 @@ fn a_compiled_library_is_neither_parsed_nor_compiled() {
     world.write("kal.toml", "[imports]\nstats = { path = \"other\" }\nshapes = { path = \"other\" }\n");
     let (is_checked, found, _) = first_run(&world);
     assert_eq!((is_checked, found), (true, 3));
+    // All of the project: what it imports from inside of it is a library of its own.
+    let (out, err, code) = compile(&world, &["."]);
+    let compiled = out.lines().last().map(str::to_owned);
+    let folder = fs::canonicalize(world.at("other")).expect("it is there");
+    let expected = format!("{}: 2 modules, code of 5 functions", folder.display());
+    assert_eq!((compiled, code), (Some(expected), Some(0)), "{out}{err}");
 }
 
 #[test]
