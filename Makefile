@@ -14,6 +14,7 @@
 # make hosts          a host that uses LLVM by itself, beside Kal
 # make loom           the lock-free parts, in every order of events
 # make mathematics    a million arguments of each function, compared with MPFR
+# make mathematics-worst  CORE-MATH's own collection of worst cases; CORE_MATH=folder
 # make fuzz TIME=60   each fuzz target for ten minutes (or that many seconds)
 # make check-costs    what the checks in compiled code cost
 # make python         build the Python package: target/wheels/kal_lang-….whl
@@ -31,7 +32,7 @@ CARGO := cargo
 PREFIX := $(or $(LLVM_SYS_221_PREFIX),/usr/lib/llvm-22)
 KAL := $(or $(CARGO_TARGET_DIR),target)/release/kal
 
-.PHONY: run runtime test features bench peers robustness soak storm hosts loom mathematics fuzz check-costs setup test-setup build format lint docs unit clean
+.PHONY: run runtime test features bench peers robustness soak storm hosts loom mathematics mathematics-worst fuzz check-costs setup test-setup build format lint docs unit clean
 .PHONY: c c-install c-test c-bench c-test-setup
 .PHONY: python python-test python-bench python-tools
 .PHONY: cluster cluster-test cluster-robustness cluster-bench
@@ -180,6 +181,13 @@ MATHEMATICS := $(CARGO) run --release --locked --manifest-path tests/mathematics
 mathematics: test-setup
 	$(MATHEMATICS) $(ARGS)
 	$(MATHEMATICS) --cost
+
+# The hard cases that CORE-MATH's authors have collected, of a copy of their repository.
+CORE_MATH := target/core-math
+
+mathematics-worst: test-setup
+	@[ -d $(CORE_MATH) ] || git clone --quiet --depth 1 https://gitlab.inria.fr/core-math/core-math.git $(CORE_MATH)
+	$(MATHEMATICS) --worst $(abspath $(CORE_MATH)) $(ARGS)
 
 # Any toolchain does: the sanitizer's flags are let through. LLVM's libraries are
 # not instrumented, so what its headers poison in our C++ parts stays poisoned.

@@ -175,8 +175,9 @@ fn signed(text: &str) -> Option<f64> {
 pub(super) fn hexadecimal(text: &str) -> Option<f64> {
     let (digits, rest) = text.split_once('p')?;
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let significand =
-        u64::from_str_radix(&format!("{whole}{fraction}"), 16).ok().filter(|bits| *bits as f64 as u64 == *bits)?;
+    let significand = u64::from_str_radix(&format!("{whole}{fraction}"), 16)
+        .ok()
+        .filter(|bits| *bits as f64 as u64 == *bits)?;
     let end = rest.char_indices().find(|(at, c)| !(c.is_ascii_digit() || *at == 0 && "+-".contains(*c)));
     let exponent: i32 = rest[..end.map_or(rest.len(), |(at, _)| at)].trim_start_matches('+').parse().ok()?;
     let exponent = exponent - 4 * fraction.len() as i32;

@@ -57,7 +57,11 @@ fn main() -> ExitCode {
     }
     let chosen = FUNCTIONS.iter().filter(|exact| only.as_deref().is_none_or(|name| name == exact.name));
     if let Some(folder) = worst {
-        return if check_worst(chosen, &builds, &folder) == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        return if check_worst(chosen, &builds, &folder) == 0 {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        };
     }
     let wrong_lanes = check_lanes(chosen.clone(), count * LANES);
     if only_lanes {
@@ -141,12 +145,7 @@ struct Found {
     lines: String,
 }
 
-fn check(
-    exact: &Exact,
-    builds: &[Build],
-    arguments: impl Iterator<Item = [f64; 2]>,
-    count: usize,
-) -> Found {
+fn check(exact: &Exact, builds: &[Build], arguments: impl Iterator<Item = [f64; 2]>, count: usize) -> Found {
     let functions: Vec<Function> = builds.iter().map(|build| Function::named(exact.name, *build)).collect();
     let of_c = libm::named(exact.name, exact.is_binary());
     let (mut found, mut left) = (Found::default(), WRITTEN);
