@@ -26,7 +26,7 @@ const BY_ONE_LANE: [&str; 10] =
     ["atan", "atan2", "cos", "erfc", "hypot", "log", "log10", "log2", "sin", "tan"];
 
 /// The sources of the forms for one, two and many lanes.
-const LANES: [&str; 12] = [
+const LANES: [&str; 13] = [
     "lanes.c",
     "one.c",
     "two.c",
@@ -39,6 +39,7 @@ const LANES: [&str; 12] = [
     "trigonometric.h",
     "arc.h",
     "erf.h",
+    "root.h",
 ];
 
 /// What the lanes forms need for vectors of 8 doubles, beside `FMA_FLAGS`.

@@ -34,6 +34,7 @@
 #include "trigonometric.h"
 #include "arc.h"
 #include "erf.h"
+#include "root.h"
 #include "repair.h"
 
 // A function of one argument whose vectors `lanes_...` computes. It says which lanes of
@@ -94,6 +95,7 @@ FAST_UNARY(asin)
 FAST_UNARY(asinh)
 FAST_UNARY(atan)
 FAST_UNARY(atanh)
+FAST_UNARY(cbrt)
 FAST_UNARY(cos)
 FAST_UNARY(cosh)
 FAST_UNARY(erf)
@@ -113,6 +115,5 @@ FAST_BINARY(atan2)
 FAST_BINARY(hypot)
 FAST_BINARY(pow)
 
-UNARY(cbrt)
 UNARY(lgamma)
 UNARY(tgamma)
