@@ -1,6 +1,7 @@
 # make run            set up, build, open the prompt (or run the tour)
 # make run FILE=x.kal set up, build, run a program
 # make test           set up, run every check
+# make columns-bench  functions over columns beside C, NumPy, Polars and others
 # make bench          compare with peers, write benches/RESULTS.md
 # make robustness     the tests of docs/robustness.md at full size
 # make soak TIME=60   half an hour (or that many seconds) of random use
@@ -32,7 +33,7 @@ CARGO := cargo
 PREFIX := $(or $(LLVM_SYS_221_PREFIX),/usr/lib/llvm-22)
 KAL := $(or $(CARGO_TARGET_DIR),target)/release/kal
 
-.PHONY: run runtime test features bench peers robustness soak storm hosts loom mathematics mathematics-worst fuzz check-costs setup test-setup build format lint docs unit clean
+.PHONY: run runtime test features bench columns-bench peers robustness soak storm hosts loom mathematics mathematics-worst fuzz check-costs setup test-setup build format lint docs unit clean
 .PHONY: c c-install c-test c-bench c-test-setup
 .PHONY: python python-test python-bench python-tools
 .PHONY: cluster cluster-test cluster-robustness cluster-bench
@@ -144,6 +145,20 @@ PEERS := luajit:luajit clang-22:clang-22 gcc:gcc node:nodejs
 bench: build peers
 	$(CARGO) bench --locked --bench peers -- $(ARGS)
 	$(CARGO) bench --locked --bench micro
+
+# Functions over columns beside C, crates of Rust and packages of Python, which are installed in
+# a folder of their own, at each number of rows.
+COLUMNS_PYTHON := target/columns-python
+COLUMN_ROWS := 1000 1000000 100000000
+
+columns-bench: setup
+	@[ -x $(COLUMNS_PYTHON)/bin/python ] || { $(PYTHON) -m venv $(COLUMNS_PYTHON) && \
+	  $(COLUMNS_PYTHON)/bin/pip install --quiet --disable-pip-version-check -r benches/columns/requirements.txt; }
+	for rows in $(COLUMN_ROWS); do for threads in 1 2; do \
+	  KAL_ROWS=$$rows KAL_THREADS=$$threads $(CARGO) bench --locked --bench columns && \
+	  $(COLUMNS_PYTHON)/bin/python benches/columns/peers.py $$rows $$threads || exit 1; \
+	done; done
+	$(CARGO) run --release --locked --manifest-path benches/columns/formulas/Cargo.toml --target-dir target/formulas
 
 peers:
 	@for peer in $(PEERS); do \

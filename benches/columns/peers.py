@@ -1,7 +1,7 @@
-"""The functions of kernels.kal in NumPy, numexpr, numba, Polars and DuckDB.
+"""The functions of kernels.kal in NumPy, numexpr, blosc2, numba, Polars and DuckDB.
 
 Prints nanoseconds a row, the median of several runs, for each that can say the function at
-all: python3 peers.py [ROWS]. All use one thread.
+all: python3 peers.py [ROWS [THREADS]]. NumPy and numba always use one thread.
 """
 
 import math
@@ -9,9 +9,11 @@ import os
 import sys
 import time
 
+THREADS = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 for name in ["OMP", "NUMEXPR", "NUMBA", "POLARS", "OPENBLAS"]:
-    os.environ[f"{name}_{'MAX' if name == 'POLARS' else 'NUM'}_THREADS"] = "1"
+    os.environ[f"{name}_{'MAX' if name == 'POLARS' else 'NUM'}_THREADS"] = str(THREADS)
 
+import blosc2
 import duckdb
 import numba
 import numexpr
@@ -187,19 +189,23 @@ def interest():
 
 
 connection = duckdb.connect()
-connection.execute("set threads = 1")
-numexpr.set_num_threads(1)
-print(f"{ROWS} rows, 1 thread; nanoseconds a row")
-print(f"{'':<12} {'NumPy':>8} {'numexpr':>8} {'numba':>8} {'Polars':>8} {'DuckDB':>8}")
+connection.execute(f"set threads = {THREADS}")
+numexpr.set_num_threads(THREADS)
+blosc2.set_nthreads(THREADS)
+print(f"{ROWS} rows, {THREADS} thread(s); nanoseconds a row")
+print(f"{'':<12} {'NumPy':>8} {'numexpr':>8} {'blosc2':>8} {'numba':>8} {'Polars':>8} {'DuckDB':>8}")
 for make in [line, polynomial, tax, option, haversine, mandelbrot, kepler, nested, interest]:
     columns, with_numpy, expression, vectorized, sql = make()
     frame = pl.DataFrame(columns)
     connection.execute("create or replace table t as select * from frame")
     arguments = list(columns.values())
+    compressed = {name: blosc2.asarray(values) for name, values in columns.items()}
     out = np.empty(ROWS)
     times = [
         each(with_numpy) if with_numpy else math.nan,
         each(lambda: numexpr.evaluate(expression, columns, out=out)) if expression else math.nan,
+        # The operands are arrays of its own, and the result is one of NumPy.
+        each(lambda: blosc2.lazyexpr(expression, compressed)[:]) if expression else math.nan,
         each(lambda: vectorized(*arguments, out=out)),
         # The query as SQL, in memory.
         each(lambda: pl.SQLContext(t=frame).execute(f"select {sql} as v from t", eager=True)) if sql else math.nan,
