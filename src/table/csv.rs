@@ -9,7 +9,7 @@ use crate::kernel::Column;
 use csv_core::ReadRecordResult;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Range;
 
 /// The bytes of a piece, unless one row has more.
@@ -20,6 +20,9 @@ const LONGEST_ROW: usize = 64 << 20;
 
 /// At most this many characters of a field are shown.
 const SHOWN: usize = 40;
+
+/// What tables in Parquet begin with.
+pub(super) const MAGIC: &[u8; 4] = b"PAR1";
 
 /// What is wrong with a table.
 #[derive(Debug, thiserror::Error)]
@@ -44,8 +47,6 @@ pub(crate) enum TableError {
     TooLarge { file: String, row: u64, column: String },
     #[error("{0}: this Parquet file cannot be read: {1}")]
     Parquet(String, String),
-    #[error("{0}: Parquet is read from files only, not from a pipe")]
-    ParquetInPipe(String),
 }
 
 /// A line of a table, or a row of one without lines, from 1.
@@ -204,14 +205,38 @@ impl TableReader {
         &self.name
     }
 
+    /// Returns whether what is read begins as tables in Parquet do.
+    pub(super) fn begins_as_parquet(&mut self) -> Result<bool, TableError> {
+        let mut bytes = std::mem::take(&mut self.rest);
+        // More may not come soon, and not be needed.
+        while bytes.len() < MAGIC.len() && MAGIC.starts_with(&bytes) && !self.splitter.is_at_end {
+            self.read_more(&mut bytes)?;
+        }
+        self.rest = bytes;
+        Ok(self.rest.starts_with(MAGIC))
+    }
+
+    /// Copies all of it to a temporary file, which is gone when it is closed.
+    pub(super) fn spool(&mut self) -> Result<File, TableError> {
+        let mut copy = || {
+            let mut file = tempfile::tempfile()?;
+            file.write_all(&self.rest)?;
+            io::copy(&mut self.stream, &mut file).map(|_| file)
+        };
+        copy().map_err(|error| TableError::Io(format!("{}, copied to a temporary file", self.name), error))
+    }
+
     /// Reads the header and passes its fields to `read`.
     pub(super) fn header<T>(
         &mut self,
         read: impl FnOnce(&mut dyn Iterator<Item = &[u8]>) -> T,
     ) -> Result<(HeaderRow, T), TableError> {
         let mut bytes = std::mem::take(&mut self.rest);
+        let mut has_some = !bytes.is_empty();
         let (place, end) = loop {
-            self.read_more(&mut bytes)?;
+            if !std::mem::take(&mut has_some) {
+                self.read_more(&mut bytes)?;
+            }
             let mark = if bytes.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
             let mut at = mark;
             match self.splitter.next(&bytes, &mut at) {
@@ -232,9 +257,6 @@ impl TableReader {
             [b'\r', ..] => b"\r",
             _ => b"\n",
         };
-        if bytes.starts_with(b"PAR1") {
-            return Err(TableError::ParquetInPipe(self.name.clone()));
-        }
         let header = HeaderRow { bytes: bytes[place].to_vec(), line_end };
         self.hand_out(&bytes, end);
         Ok((header, value))

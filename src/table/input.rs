@@ -22,6 +22,13 @@ impl TableInput {
 
     /// Reads the header. It is returned as a row as well, as CSV has it.
     pub(super) fn header(&mut self, delimiter: u8) -> Result<(HeaderRow, TableHeader), TableError> {
+        // In a pipe. Its description is at its end.
+        if let Self::Csv(reader) = self
+            && reader.begins_as_parquet()?
+        {
+            let (file, name) = (reader.spool()?, reader.name().to_owned());
+            *self = Self::Parquet(Box::new(ParquetReader::open(file, name)?));
+        }
         match self {
             Self::Csv(reader) => reader.header(|fields| TableHeader::new(fields)),
             Self::Parquet(reader) => {

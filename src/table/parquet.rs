@@ -4,7 +4,7 @@
 //! others are copied as they are, page by page, in the same row groups: so they keep their
 //! types, and a column may hold anything. What is in memory is the results of a row group.
 
-use super::csv::{NumberColumn, TableError, TableRows};
+use super::csv::{MAGIC, NumberColumn, TableError, TableRows};
 use super::field::write_field;
 use super::number::write_number;
 use super::results::RowResults;
@@ -211,7 +211,7 @@ pub(super) struct ParquetReader {
 /// Returns whether a file begins as tables in Parquet do; a pipe does not.
 pub(super) fn is_parquet(file: &File) -> bool {
     let mut magic = [0; 4];
-    file.read_exact_at(&mut magic, 0).is_ok() && &magic == b"PAR1"
+    file.read_exact_at(&mut magic, 0).is_ok() && &magic == MAGIC
 }
 
 impl ParquetReader {
