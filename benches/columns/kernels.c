@@ -108,3 +108,23 @@ void interest(const double *restrict sum, const double *restrict rate, const dou
               double *restrict out, size_t n) {
   for (size_t i = 0; i < n; i++) out[i] = sum[i] * pow(1 + rate[i], years[i]);
 }
+
+void series(const double *restrict x, double *restrict out, size_t rows) {
+  for (size_t row = 0; row < rows; row++) {
+    double s = 0, t = 1;
+    for (int i = 1; i <= 20; i++) {
+      t = t * x[row] / i;
+      s = s + t;
+    }
+    out[row] = s;
+  }
+}
+
+void root(const double *restrict x, double *restrict out, size_t rows) {
+  for (size_t row = 0; row < rows; row++) {
+    double y = x[row];
+    for (int i = 1; i <= 8; i++)
+      y = y - (y * y - x[row]) / (2 * y);
+    out[row] = y;
+  }
+}

@@ -7,8 +7,8 @@
 //! (Pharr and Mark, "ispc: A SPMD compiler for high-performance CPU programming", 2012).
 //!
 //! What is the same in every row, since it depends only on numbers, on variables of the
-//! context and on arguments that are given once, stays one double, and its branches stay
-//! branches. All callees are part of the code, and nothing is called but functions that
+//! context and on arguments that are given once, stays one double, and its branches and loops
+//! stay branches and loops ([`uniform`]). All callees are part of the code, and nothing is called but functions that
 //! compute a double and do nothing else. So in a lane that is masked anything may be
 //! computed, and nothing happens.
 #![allow(unsafe_code)]
@@ -18,6 +18,7 @@ mod construct;
 mod control;
 mod mathematics;
 mod truth;
+mod uniform;
 mod value;
 
 use super::library::intrinsic;
@@ -28,7 +29,7 @@ use crate::codegen::options::CompileOptions;
 use crate::host::Builtin;
 use crate::name::Name;
 use crate::processor::FeatureSet;
-use crate::sema::checked::{CheckedFunction, CheckedNode, variables_of};
+use crate::sema::checked::{Callee, CheckedFunction, CheckedNode, variables_of};
 use construct::{Marks, WideConstruct, is_heavy};
 use inkwell::attributes::AttributeLoc;
 use inkwell::basic_block::BasicBlock;
@@ -40,6 +41,7 @@ use inkwell::values::{
 };
 use inkwell::{FloatPredicate, IntPredicate};
 use rustc_hash::FxHashMap;
+use uniform::Uniform;
 use value::{Mask, Wide, WideLocal, has_wide_truths};
 
 /// Adds code of a function over columns to the module.
@@ -73,6 +75,7 @@ enum ArgumentSource<'c> {
 struct WideFrame<'m, 'c> {
     source: &'m CheckedFunction,
     marks: Marks,
+    uniform: Uniform,
     locals: Vec<WideLocal<'c>>,
     values: Vec<Wide<'c>>,
     open: Vec<WideConstruct<'c>>,
@@ -167,7 +170,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             lowest: None,
             mask: None,
             passed: Vec::new(),
-            frame: WideFrame::new(body.function),
+            frame: WideFrame::new(body.function, Uniform::of(body.function, &[], &|_| false)),
             types,
         })
     }
@@ -284,20 +287,30 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         arguments: Vec<Wide<'c>>,
         mask: Mask<'c>,
     ) -> Result<Wide<'c>> {
-        let outer = std::mem::replace(&mut self.frame, WideFrame::new(source));
+        let is_same: Vec<bool> =
+            arguments.iter().map(|argument| matches!(argument, Wide::Every(_))).collect();
+        let is_builtin = |callee: &Callee| {
+            let key = (callee.name, callee.arity);
+            !self.callees.contains_key(&key) && self.builtins.contains_key(&key)
+        };
+        let uniform = Uniform::of(source, &is_same, &is_builtin);
+        let outer = std::mem::replace(&mut self.frame, WideFrame::new(source, uniform));
         let outer_mask = std::mem::replace(&mut self.mask, mask);
         self.burn(mask)?;
         let is_assigned = assigned(source);
         for (local, is_assigned) in is_assigned.into_iter().enumerate() {
             let argument = arguments.get(local).copied();
-            let local = if is_assigned {
-                let place = self.allocate(self.doubles.into())?;
-                argument.map(|value| self.store(place, value)).transpose()?;
-                WideLocal::Place(place)
-            } else {
+            let bound = if !is_assigned {
                 argument.map_or(WideLocal::Unbound, WideLocal::Value)
+            } else if self.frame.uniform.is_local(local as u32) {
+                WideLocal::Single(self.allocate(self.types.double.into())?)
+            } else {
+                WideLocal::Place(self.allocate(self.doubles.into())?)
             };
-            self.frame.locals.push(local);
+            self.frame.locals.push(bound);
+            if let (true, Some(value)) = (is_assigned, argument) {
+                self.bind(local as u32, value)?;
+            }
         }
         for (at, node) in source.nodes.iter().enumerate() {
             self.frame.at = at;
@@ -316,11 +329,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
                 self.push(Wide::Every(self.types.double.const_float(*number)));
             }
             CheckedNode::Local(local) => {
-                let value = match self.local(local)? {
-                    WideLocal::Value(value) => value,
-                    WideLocal::Place(place) => Wide::Each(self.load(place)?),
-                    WideLocal::Unbound => return Err(missing()),
-                };
+                let value = self.read(local)?;
                 self.push(value);
             }
             CheckedNode::Variable(name) => {
@@ -415,11 +424,24 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         self.frame.locals.get(local as usize).copied().ok_or_else(missing)
     }
 
+    /// Returns the value of a local.
+    fn read(&self, local: u32) -> Result<Wide<'c>> {
+        match self.local(local)? {
+            WideLocal::Value(value) => Ok(value),
+            WideLocal::Place(place) => self.load(place).map(Wide::Each),
+            WideLocal::Single(place) => {
+                Ok(Wide::Every(self.builder.build_load(self.types.double, place, "")?.into_float_value()))
+            }
+            WideLocal::Unbound => Err(missing()),
+        }
+    }
+
     /// Sets the first value of a local, in masked lanes as well: there it is never read, as
     /// the scope of the local is inside that of the mask.
     fn bind(&mut self, local: u32, value: Wide<'c>) -> Result<()> {
         match self.local(local)? {
             WideLocal::Place(place) => self.store(place, value),
+            WideLocal::Single(place) => self.store_single(place, value),
             WideLocal::Value(_) | WideLocal::Unbound => {
                 self.frame.locals[local as usize] = WideLocal::Value(value);
                 Ok(())
@@ -429,7 +451,11 @@ impl<'m, 'c> WideLowering<'m, 'c> {
 
     /// Assigns a local in the lanes that are alive.
     fn assign(&mut self, local: u32, value: Wide<'c>) -> Result<()> {
-        let WideLocal::Place(place) = self.local(local)? else { return Err(missing()) };
+        let place = match self.local(local)? {
+            WideLocal::Place(place) => place,
+            WideLocal::Single(place) => return self.store_single(place, value),
+            WideLocal::Value(_) | WideLocal::Unbound => return Err(missing()),
+        };
         let value = match self.mask {
             None => value,
             Some(mask) => {
@@ -451,6 +477,12 @@ impl<'m, 'c> WideLowering<'m, 'c> {
     fn store(&self, place: PointerValue<'c>, value: Wide<'c>) -> Result<()> {
         let value = self.each(value)?;
         self.builder.build_store(place, value)?.set_alignment(8).map_err(|_| missing())
+    }
+
+    fn store_single(&self, place: PointerValue<'c>, value: Wide<'c>) -> Result<()> {
+        let Wide::Every(value) = value else { return Err(missing()) };
+        self.builder.build_store(place, value)?;
+        Ok(())
     }
 
     /// Allocates memory of the frame.
@@ -530,9 +562,10 @@ impl<'m, 'c> WideLowering<'m, 'c> {
 }
 
 impl<'m> WideFrame<'m, '_> {
-    fn new(source: &'m CheckedFunction) -> Self {
+    fn new(source: &'m CheckedFunction, uniform: Uniform) -> Self {
         let locals = Vec::with_capacity(source.locals as usize);
-        Self { source, marks: Marks::of(source), locals, values: Vec::new(), open: Vec::new(), at: 0 }
+        let (values, open) = (Vec::new(), Vec::new());
+        Self { source, marks: Marks::of(source), uniform, locals, values, open, at: 0 }
     }
 }
 

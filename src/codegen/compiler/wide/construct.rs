@@ -92,8 +92,8 @@ pub(super) struct Side<'c> {
 pub(super) struct WideLoop<'c> {
     pub(super) variable: u32,
     pub(super) outer: Mask<'c>,
-    /// The lanes that are in the loop.
-    pub(super) live: PhiValue<'c>,
+    /// The lanes that are in the loop; those of `outer` if all make the same rounds.
+    pub(super) live: Option<PhiValue<'c>>,
     pub(super) body: BasicBlock<'c>,
     pub(super) condition: BasicBlock<'c>,
     pub(super) step: BasicBlock<'c>,

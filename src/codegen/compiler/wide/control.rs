@@ -2,7 +2,7 @@
 
 use super::WideLowering;
 use super::construct::{Side, WideConstruct, WideLoop, is_heavy};
-use super::value::{Mask, Wide, WideLocal, WideTruth};
+use super::value::{Mask, Wide, WideTruth};
 use crate::codegen::compiler::refusal::{Result, missing};
 use crate::syntax::operator::BinaryOp;
 use inkwell::IntPredicate;
@@ -14,6 +14,12 @@ impl<'c> WideLowering<'_, 'c> {
     fn among(&self, mask: Mask<'c>, truth: WideTruth<'c>) -> Result<VectorValue<'c>> {
         let truth = self.each_truth(truth)?;
         mask.map_or(Ok(truth), |mask| Ok(self.builder.build_and(mask, truth, "")?))
+    }
+
+    /// Returns the lanes that are alive.
+    fn alive(&self) -> Result<VectorValue<'c>> {
+        let all = self.types.context.bool_type().const_all_ones();
+        self.mask.map_or_else(|| self.splat_truth(all), Ok)
     }
 
     fn opposite(&self, truth: WideTruth<'c>) -> Result<WideTruth<'c>> {
@@ -150,18 +156,21 @@ impl<'c> WideLowering<'_, 'c> {
 
     pub(super) fn begin_loop(&mut self, variable: u32) -> Result<()> {
         let start = self.pop()?;
-        let WideLocal::Place(place) = self.local(variable)? else { return Err(missing()) };
-        self.store(place, start)?;
+        self.bind(variable, start)?;
         let outer = self.mask;
-        let all = self.types.context.bool_type().const_all_ones();
-        let alive = outer.map_or_else(|| self.splat_truth(all), Ok)?;
         let (body, condition, step) = (self.block("body"), self.block("condition"), self.block("step"));
+        let alive = self.alive()?;
         let from = self.here()?;
         self.builder.build_unconditional_branch(body)?;
         self.builder.position_at_end(body);
-        let live = self.builder.build_phi(self.truths, "live")?;
-        live.add_incoming(&[(&alive, from)]);
-        self.mask = Some(live.as_basic_value().into_vector_value());
+        let live = if self.frame.uniform.is_loop(self.frame.at) {
+            None
+        } else {
+            let live = self.builder.build_phi(self.truths, "live")?;
+            live.add_incoming(&[(&alive, from)]);
+            self.mask = Some(live.as_basic_value().into_vector_value());
+            Some(live)
+        };
         self.builder.position_at_end(condition);
         let (decision, increment) = (None, None);
         let begun = WideLoop { variable, outer, live, body, condition, step, decision, increment };
@@ -212,19 +221,25 @@ impl<'c> WideLowering<'_, 'c> {
         };
         let (Some((truth, decided)), Some(increment)) = (decision, increment) else { return Err(missing()) };
         self.pop()?;
-        let alive = live.as_basic_value().into_vector_value();
         let end = self.block("end");
-        self.burn(Some(alive))?;
+        self.burn(self.mask)?;
+        let alive = self.alive()?;
         self.stop_check(alive, step, end)?;
         self.builder.position_at_end(decided);
-        let WideLocal::Place(place) = self.local(variable)? else { return Err(missing()) };
-        let current = Wide::Each(self.load(place)?);
-        let next = self.arithmetic(BinaryOp::Add, current, increment)?;
-        self.store(place, next)?;
-        let again = self.among(Some(alive), truth)?;
-        let any = self.any(again)?;
-        live.add_incoming(&[(&again, self.here()?)]);
-        self.builder.build_conditional_branch(any, body, end)?;
+        let next = self.arithmetic(BinaryOp::Add, self.read(variable)?, increment)?;
+        // In lanes that have left the loop as well: they do not see it.
+        self.bind(variable, next)?;
+        let again = match (live, truth) {
+            (None, WideTruth::Every(again)) => again,
+            (None, WideTruth::Each(_)) => return Err(missing()),
+            (Some(live), truth) => {
+                let again = self.among(self.mask, truth)?;
+                let any = self.any(again)?;
+                live.add_incoming(&[(&again, self.here()?)]);
+                any
+            }
+        };
+        self.builder.build_conditional_branch(again, body, end)?;
         self.builder.position_at_end(end);
         self.mask = outer;
         self.push(Wide::Every(self.types.double.const_zero()));

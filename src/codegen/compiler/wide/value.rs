@@ -31,6 +31,8 @@ pub(super) enum WideLocal<'c> {
     Value(Wide<'c>),
     /// In memory, as a vector.
     Place(PointerValue<'c>),
+    /// In memory, as one double: it is the same in every lane.
+    Single(PointerValue<'c>),
 }
 
 /// The number of doubles in a register of AVX.
