@@ -29,7 +29,7 @@ use crate::codegen::options::CompileOptions;
 use crate::host::Builtin;
 use crate::name::Name;
 use crate::processor::FeatureSet;
-use crate::sema::checked::{Callee, CheckedFunction, CheckedNode, variables_of};
+use crate::sema::checked::{CheckedFunction, CheckedNode, variables_of};
 use construct::{Marks, WideConstruct, is_heavy};
 use inkwell::attributes::AttributeLoc;
 use inkwell::basic_block::BasicBlock;
@@ -170,7 +170,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             lowest: None,
             mask: None,
             passed: Vec::new(),
-            frame: WideFrame::new(body.function, Uniform::of(body.function, &[], &|_| false)),
+            frame: WideFrame::new(body.function, Uniform::of(body.function, &[])),
             types,
         })
     }
@@ -289,11 +289,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
     ) -> Result<Wide<'c>> {
         let is_same: Vec<bool> =
             arguments.iter().map(|argument| matches!(argument, Wide::Every(_))).collect();
-        let is_builtin = |callee: &Callee| {
-            let key = (callee.name, callee.arity);
-            !self.callees.contains_key(&key) && self.builtins.contains_key(&key)
-        };
-        let uniform = Uniform::of(source, &is_same, &is_builtin);
+        let uniform = Uniform::of(source, &is_same);
         let outer = std::mem::replace(&mut self.frame, WideFrame::new(source, uniform));
         let outer_mask = std::mem::replace(&mut self.mask, mask);
         self.burn(mask)?;

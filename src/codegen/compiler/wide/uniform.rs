@@ -6,7 +6,7 @@
 //! PACT 2011): all is taken to be the same, until a walk over the body finds nothing more that
 //! is not.
 
-use crate::sema::checked::{Callee, CheckedFunction, CheckedNode};
+use crate::sema::checked::{CheckedFunction, CheckedNode};
 use rustc_hash::FxHashSet;
 
 /// What of a function is the same in every lane.
@@ -45,13 +45,9 @@ struct UniformWalk<'a> {
 }
 
 impl Uniform {
-    /// Returns what is the same in every lane of a function with these arguments. `is_builtin`
-    /// says which calls are of functions that the compiler knows.
-    pub(super) fn of(
-        function: &CheckedFunction,
-        arguments: &[bool],
-        is_builtin: &dyn Fn(&Callee) -> bool,
-    ) -> Self {
+    /// Returns what is the same in every lane of a function, of whose arguments it is known. A
+    /// function whose arguments all are has a result that is: nothing else differs.
+    pub(super) fn of(function: &CheckedFunction, arguments: &[bool]) -> Self {
         let mut locals = vec![true; function.locals as usize];
         locals.iter_mut().zip(arguments).for_each(|(local, argument)| *local = *argument);
         let mut found = Self { locals, varying_loops: FxHashSet::default() };
@@ -66,7 +62,7 @@ impl Uniform {
                 has_changed: false,
             };
             for (at, node) in function.nodes.iter().enumerate() {
-                walk.node(at, *node, function, is_builtin);
+                walk.node(at, *node, function);
             }
             if !walk.has_changed {
                 return found;
@@ -86,13 +82,7 @@ impl Uniform {
 }
 
 impl UniformWalk<'_> {
-    fn node(
-        &mut self,
-        at: usize,
-        node: CheckedNode,
-        function: &CheckedFunction,
-        is_builtin: &dyn Fn(&Callee) -> bool,
-    ) {
+    fn node(&mut self, at: usize, node: CheckedNode, function: &CheckedFunction) {
         match node {
             CheckedNode::Number(_) | CheckedNode::Variable(_) => self.values.push(true),
             CheckedNode::Local(local) => self.values.push(self.found.is_local(local)),
@@ -126,7 +116,7 @@ impl UniformWalk<'_> {
             CheckedNode::Call(callee) => {
                 let Some(callee) = function.callees.get(callee as usize) else { return };
                 let arguments = (0..callee.arity).fold(true, |all, _| self.pop() && all);
-                self.values.push(arguments && is_builtin(callee));
+                self.values.push(arguments);
             }
             CheckedNode::ForVariable(variable) => {
                 let start = self.pop();
@@ -217,7 +207,7 @@ mod tests {
     }
 
     fn found(function: &CheckedFunction, arguments: &[bool]) -> (Vec<bool>, Vec<usize>) {
-        let Uniform { locals, varying_loops } = Uniform::of(function, arguments, &|_| true);
+        let Uniform { locals, varying_loops } = Uniform::of(function, arguments);
         (locals, varying_loops.into_iter().collect())
     }
 
