@@ -27,6 +27,19 @@ pub struct ColumnCode {
     values: usize,
 }
 
+/// Plans the code of the function that a graph is of.
+fn plan(jit: &Jit, graph: &CallGraph, counts_fuel: bool) -> CompilePlan {
+    let options = jit.options.code;
+    let level = options.level.max(Level::O2);
+    CompilePlan {
+        tier: Tier::Full,
+        options: CompileOptions { level, counts_fuel, ..options },
+        assumptions: Assumptions { inlined: graph.callees().to_vec(), builtins: graph.builtins.clone() },
+        hot_after: None,
+        loads_numbers: false,
+    }
+}
+
 impl ColumnCode {
     /// Returns the code of the function that a graph is of, found or compiled. `every` has
     /// the parameters that are the same in every row, by bit. `lanes` is how many rows it
@@ -45,17 +58,9 @@ impl ColumnCode {
         stopper: &StopHandle,
     ) -> Result<Self, Failure> {
         let Some(function) = graph.root() else { return Err(Failure::internal("no function is asked for")) };
-        let options = jit.options.code;
-        let lanes = lanes.unwrap_or_else(|| options.processor.lanes());
+        let lanes = lanes.unwrap_or_else(|| jit.options.code.processor.lanes());
         let entry = ColumnEntry { lanes, every };
-        let level = options.level.max(Level::O2);
-        let plan = CompilePlan {
-            tier: Tier::Full,
-            options: CompileOptions { level, counts_fuel, ..options },
-            assumptions: Assumptions { inlined: graph.callees().to_vec(), builtins: graph.builtins.clone() },
-            hot_after: None,
-            loads_numbers: false,
-        };
+        let plan = plan(jit, graph, counts_fuel);
         let request = BodyRequest { function, plan: &plan, entry: Entry::Columns(entry) };
         let (parameters, values) = (function.arity() as usize, graph.variables.len());
         let code = |body| Self { body, entry, counts_fuel, parameters, values: parameters + values };
@@ -119,5 +124,24 @@ impl ColumnCode {
         // SAFETY: the code is of this entry, is kept by `self`, and finds what its contract
         // asks for: `ColumnEntry`.
         unsafe { run_columns(self.body.address(), stop, columns, values, output, fuel) }
+    }
+}
+
+/// For tests of what the code is.
+#[cfg(test)]
+impl ColumnCode {
+    /// Returns optimised IR of the function of a graph, in vectors of `lanes`.
+    pub fn ir(jit: &Arc<Jit>, graph: &CallGraph, lanes: u32) -> String {
+        use super::make::list;
+        use crate::codegen::Listing;
+        let (plan, function) = (plan(jit, graph, false), graph.root().expect("it has a function").clone());
+        let entry = Entry::Columns(ColumnEntry { lanes, every: 0 });
+        let jit_of_worker = jit.clone();
+        let listed = jit.wait_for(None, move || {
+            let request = BodyRequest { function: &function, plan: &plan, entry };
+            list(&jit_of_worker, Listing::Ir, &[(request, "kernel")])
+        });
+        let listed = listed.and_then(|listed| listed).expect("it is compiled");
+        String::from_utf8(listed).expect("it is text")
     }
 }

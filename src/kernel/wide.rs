@@ -316,3 +316,63 @@ impl<'k, 'i: 'k> BlockWorker for WideWorker<'k, 'i> {
         if rest.is_empty() { Ok(()) } else { self.rest(start + whole, rest) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![cfg(feature = "compiler")]
+
+    use super::*;
+    use crate::engine::Engine;
+    use crate::{Config, Processor};
+
+    /// Returns how often each text is in the IR of a kernel of 8 lanes for AVX2.
+    fn counts<const N: usize>(definitions: &str, texts: [&str; N]) -> [usize; N] {
+        let processor: Processor = "x86-64-v3".parse().expect("it is known");
+        let engine = Engine::with_config(Config::new().processor(processor)).expect("an engine starts");
+        let mut context = engine.context().expect("a context starts");
+        context.eval(definitions).expect("it is right");
+        let kernel = context.kernel("f").expect("it is defined");
+        assert!(kernel.is_wide(), "{definitions}");
+        let jit = engine.jit().expect("there is a compiler");
+        let ir = ColumnCode::ir(jit, &kernel.0.function.graph, 8);
+        let body = ir.split_once("define").expect("it is a function").1;
+        texts.map(|text| body.matches(text).count())
+    }
+
+    #[test]
+    fn the_code_of_a_formula_is_vectors_in_one_loop() {
+        let texts = ["fmul <8 x double>", "fadd <8 x double>", "call", "br i1"];
+        // The branches are those of the loop over the rows, before it and at its end.
+        assert_eq!(counts("def f(a x b) a * x + b", texts), [1, 1, 0, 2]);
+    }
+
+    #[test]
+    fn short_branches_are_selections() {
+        let brackets = "def f(x) if x < 1 then 0 else if x < 2 then x * 3 else x * 4 + 5";
+        // Two selections, of two registers each.
+        assert_eq!(counts(brackets, ["call <4 x double> @llvm.x86.avx.blendv", "br i1"]), [4, 2]);
+    }
+
+    #[test]
+    fn a_loop_that_ends_by_data_asks_whether_any_lane_is_alive() {
+        let text = "def f(x) var n = 0 in (while x > 1 in (x = x / 2) : (n = n + 1)) : n";
+        let [alive, polls, masked] =
+            counts(text, ["bitcast <8 x i1>", "load volatile", "@llvm.x86.avx.blendv"]);
+        assert!(alive >= 1 && polls >= 1 && masked >= 4, "{alive} {polls} {masked}");
+    }
+
+    #[test]
+    fn a_loop_with_the_same_rounds_in_every_row_has_no_mask() {
+        let text = "def f(x) var s = 0 in (for i = 1, i < 1000 in s = s * x + i) : s";
+        let [alive, masked, products, counter] =
+            counts(text, ["bitcast <8 x i1>", "@llvm.x86.avx.blendv", "fmul <8 x double>", "fadd double"]);
+        assert_eq!((alive, masked, products), (0, 0, 1));
+        assert!(counter >= 1);
+    }
+
+    #[test]
+    fn functions_of_the_library_are_called_for_all_lanes() {
+        let texts = ["call void @\"kal$lanes$exp\"", "call void @\"kal$lanes$log\"", "call double"];
+        assert_eq!(counts("def f(x) exp(x) + log(x)", texts), [1, 1, 0]);
+    }
+}

@@ -66,7 +66,8 @@ fn misread(context: &Context, text: &str) -> CommandError {
     let name = words.next().filter(|name| crate::syntax::is_identifier(name));
     let name = name.filter(|_| words.next().is_some_and(|range| range.contains("..")));
     let undefined = name.and_then(|name| Denotation::of(context, name).err());
-    if !text.contains("..") {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    if !text.contains("..") || first.contains("..") {
         return CommandError::usage("plot");
     }
     match undefined {
