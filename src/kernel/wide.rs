@@ -317,10 +317,9 @@ impl<'k, 'i: 'k> BlockWorker for WideWorker<'k, 'i> {
     }
 }
 
+#[cfg(feature = "compiler")]
 #[cfg(test)]
 mod tests {
-    #![cfg(feature = "compiler")]
-
     use super::*;
     use crate::engine::Engine;
     use crate::{Config, Processor};
