@@ -15,7 +15,7 @@ use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::host::HostFunctions;
 use crate::library::{self, ModuleItem, ModuleReader, ReadModule};
-use crate::module::{Imports, MemberKind, Module, NameMistake, add_operators, parts, standard};
+use crate::module::{Imports, MemberKind, Module, NameMistake, add_operators, parts, short_name, standard};
 use crate::name::{HeldName, Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction};
 use crate::sema::instance::{instance, instance_parts, is_made, misgiven, operands_of, shown};
@@ -322,8 +322,7 @@ impl<'a> Draft<'a> {
         if self.aliases.is_empty() {
             return;
         }
-        let text = self.names.text(function.name);
-        let short = parts(&text).and_then(|(_, short)| self.names.get(short));
+        let short = short_name(function.name, self.names);
         if let Some(short) = short.filter(|short| self.aliases.get(short) == Some(&function.name)) {
             self.define_alias(short, function);
         }

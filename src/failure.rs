@@ -343,26 +343,9 @@ impl Failure {
 mod tests {
     use super::*;
     use crate::name::Names;
-    use crate::source::{Source, Span};
 
     fn function(name: &str, names: &Names) -> Arc<CheckedFunction> {
-        Arc::new(CheckedFunction {
-            name: names.intern(name),
-            name_span: Span::default(),
-            parameters: Box::default(),
-            functions: Box::default(),
-            made: crate::sema::checked::Made::Written,
-            locals: 0,
-            nodes: Box::default(),
-            spans: crate::sema::spans::Spans::default(),
-            scope_ends: Box::default(),
-            numbers: Box::default(),
-            callees: Box::default(),
-            source: Source::new("", ""),
-            span: Span::default(),
-            names: crate::name::HeldNames::default(),
-            identity: crate::sema::checked::KnownIdentity::default(),
-        })
+        Arc::new(CheckedFunction::of_nodes(names.intern(name), 0, Vec::new()))
     }
 
     #[test]

@@ -385,6 +385,11 @@ impl Jit {
         self.tier_up(function).first(self.options.code.level)
     }
 
+    /// Returns whether the first code of a function is made by the baseline compiler.
+    fn begins_with_baseline(&self, function: &CheckedFunction) -> bool {
+        self.is_baseline(self.first_tier(function))
+    }
+
     /// Returns whether code of a tier is made by the baseline compiler. A debugger wants objects,
     /// which only LLVM makes.
     fn is_baseline(&self, tier: Tier) -> bool {

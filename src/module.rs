@@ -106,6 +106,12 @@ pub fn parts(name: &str) -> Option<(&str, &str)> {
     name.rsplit_once('.').filter(|(module, short)| !module.is_empty() && !short.is_empty())
 }
 
+/// Returns the name in its module of what has a qualified name; `None` if nothing has met it, or
+/// the name is not qualified.
+pub fn short_name(qualified: Name, names: &Names) -> Option<Name> {
+    names.get(parts(&names.text(qualified))?.1)
+}
+
 impl Module {
     /// Creates a module that defines these functions and variables, and imports nothing.
     pub fn new(

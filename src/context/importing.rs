@@ -6,7 +6,7 @@ use crate::config::Mode;
 use crate::debugger::Debugger;
 use crate::error::Error;
 use crate::library::{self, ModuleItem, ModuleItems, ModuleReader, ReadModule};
-use crate::module::{MemberKind, Module, add_operators, parts};
+use crate::module::{MemberKind, Module, add_operators, short_name};
 use crate::name::Name;
 use crate::sema::Import;
 use crate::sema::checked::CheckedFunction;
@@ -153,8 +153,8 @@ impl Context {
         new.enumerate().try_for_each(|(before, function)| self.check_definition(function, before))
     }
 
-    /// Binds the name of a module's function to it, also if it is of another version of the module
-    /// than the one before, if `is_again`.
+    /// Binds the name of a module's function to it. If the module has been imported before
+    /// (`is_again`), a function that is new in it can be undone by itself.
     fn add_function(
         &mut self,
         function: &Arc<CheckedFunction>,
@@ -250,9 +250,8 @@ impl Context {
         if before.into_iter().chain(after).all(|function| function.functions.is_empty()) {
             return;
         }
-        let text = self.engine.names().text(pattern);
         // An import may make another name an alias of it.
-        let short = parts(&text).and_then(|(_, short)| self.engine.names().get(short));
+        let short = short_name(pattern, self.engine.names());
         for pattern in [Some(pattern), short].into_iter().flatten() {
             for name in self.world.instances_of(pattern, self.engine.names()) {
                 self.adopt_alias(name);
@@ -266,9 +265,7 @@ impl Context {
         if self.world.imports().is_empty() {
             return;
         }
-        let text = self.engine.names().text(target);
-        let Some((_, short)) = parts(&text) else { return };
-        let Some(short) = self.engine.names().get(short) else { return };
+        let Some(short) = short_name(target, self.engine.names()) else { return };
         let origin = self.world.definition(short).map(|bound| bound.origin);
         // It is bound again if it was lost, with the function, and that is back.
         if origin == Some(Origin::Alias(target)) || origin.is_none() && self.world.is_called(short) {

@@ -491,7 +491,7 @@ impl JitContext {
         }
         let target = CallTarget { name, arity: definition.function().arity() };
         let CallAction::Wait(definition) = self.bindings.call(&self.jit, target) else { return Ok(()) };
-        if self.jit.is_baseline(self.jit.first_tier(definition.function()))
+        if self.jit.begins_with_baseline(definition.function())
             && let Some(made) =
                 self.jit.here(|| batch::body_here(&self.jit, &self.bindings, &definition, &[]))?
         {

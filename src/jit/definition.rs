@@ -410,29 +410,12 @@ pub(super) fn link(
 mod tests {
     use super::*;
     use crate::name::Names;
-    use crate::source::{Source, Span};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
     fn a_compile_that_panics_ends_for_its_waiters_and_is_claimed_again() {
-        let function = Arc::new(CheckedFunction {
-            name: Names::new().intern("f"),
-            name_span: Span::default(),
-            parameters: Box::default(),
-            functions: Box::default(),
-            made: crate::sema::checked::Made::Written,
-            locals: 0,
-            nodes: Box::default(),
-            numbers: Box::default(),
-            callees: Box::default(),
-            spans: crate::sema::spans::Spans::default(),
-            scope_ends: Box::default(),
-            source: Source::new("", ""),
-            span: Span::default(),
-            names: crate::name::HeldNames::default(),
-            identity: crate::sema::checked::KnownIdentity::default(),
-        });
-        let definition = Definition::new(function);
+        let function = CheckedFunction::of_nodes(Names::new().intern("f"), 0, Vec::new());
+        let definition = Definition::new(Arc::new(function));
         let claim = definition.claim().expect("it is free");
         assert!(definition.claim().is_none());
         let waits = definition.clone();

@@ -164,12 +164,13 @@ fn body(
         return Err(refusal::ungenerated(&CodegenError::Absent, function));
     }
     let stopper = StopHandle::new(bindings.memory().clone());
-    let is_baseline = jit.is_baseline(jit.first_tier(function));
     let certain = if may_interpret { Vec::new() } else { bindings.certain(jit, function) };
     let mut first = claim_pending(jit, bindings, certain);
     let rest = first.split_off(first.len().min(batch::SIZE - 1));
     make_later(jit, bindings, &rest)?;
-    if is_baseline && let Some(body) = jit.here(|| batch::body_here(jit, bindings, definition, &first))? {
+    if jit.begins_with_baseline(function)
+        && let Some(body) = jit.here(|| batch::body_here(jit, bindings, definition, &first))?
+    {
         return body;
     }
     let (jit_of_worker, bindings, definition) = (jit.clone(), bindings.clone(), definition.clone());

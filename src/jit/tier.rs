@@ -252,27 +252,13 @@ mod tests {
     use super::*;
     use crate::name::Names;
     use crate::sema::checked::CheckedNode;
-    use crate::source::{Source, Span};
+    use crate::source::Span;
 
     fn function(names: &Names, name: &str, callees: &[&str]) -> Arc<CheckedFunction> {
         let callee = |name: &&str| Callee { name: names.intern(name), arity: 0, span: Span::default() };
-        Arc::new(CheckedFunction {
-            name: names.intern(name),
-            name_span: Span::default(),
-            parameters: Box::default(),
-            functions: Box::default(),
-            made: Made::Written,
-            locals: 0,
-            nodes: (0..callees.len() as u32).map(CheckedNode::Call).collect(),
-            numbers: Box::default(),
-            callees: callees.iter().map(callee).collect(),
-            spans: crate::sema::spans::Spans::default(),
-            scope_ends: Box::default(),
-            source: Source::new("", ""),
-            span: Span::default(),
-            names: crate::name::HeldNames::default(),
-            identity: crate::sema::checked::KnownIdentity::default(),
-        })
+        let calls = (0..callees.len() as u32).map(CheckedNode::Call).collect();
+        let function = CheckedFunction::of_nodes(names.intern(name), 0, calls);
+        Arc::new(CheckedFunction { callees: callees.iter().map(callee).collect(), ..function })
     }
 
     #[test]

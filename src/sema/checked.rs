@@ -294,3 +294,28 @@ pub fn variables_of<'a>(functions: impl IntoIterator<Item = &'a CheckedFunction>
     }
     variables
 }
+
+/// For tests of what takes functions apart.
+#[cfg(test)]
+impl CheckedFunction {
+    /// Returns a function without parameters, with these nodes as its body and no source.
+    pub fn of_nodes(name: Name, locals: u32, nodes: Vec<CheckedNode>) -> Self {
+        Self {
+            name,
+            name_span: Span::default(),
+            parameters: Box::default(),
+            functions: Box::default(),
+            made: Made::Written,
+            locals,
+            nodes: nodes.into(),
+            spans: Spans::default(),
+            scope_ends: Box::default(),
+            numbers: Box::default(),
+            callees: Box::default(),
+            source: Source::new("", ""),
+            span: Span::default(),
+            names: HeldNames::default(),
+            identity: KnownIdentity::default(),
+        }
+    }
+}

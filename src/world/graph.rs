@@ -1,7 +1,7 @@
 //! Who calls whom: the questions that are about several definitions.
 
 use super::{Origin, World};
-use crate::module::parts;
+use crate::module::short_name;
 use crate::name::{Name, NameMap, Names};
 use crate::sema::checked::{CheckedFunction, Made};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -31,8 +31,7 @@ impl World {
 
     /// Returns the name under which an import makes a function of a module known, if that is bound.
     pub fn alias_of(&self, target: Name, names: &Names) -> Option<Name> {
-        let text = names.text(target);
-        let short = names.get(parts(&text)?.1)?;
+        let short = short_name(target, names)?;
         (self.definition(short)?.origin == Origin::Alias(target)).then_some(short)
     }
 

@@ -170,7 +170,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             lowest: None,
             mask: None,
             passed: Vec::new(),
-            frame: WideFrame::new(body.function, Uniform::of(body.function, &[])),
+            frame: WideFrame::new(body.function, Uniform::default()),
             types,
         })
     }

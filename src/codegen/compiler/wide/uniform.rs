@@ -10,6 +10,7 @@ use crate::sema::checked::{CheckedFunction, CheckedNode};
 use rustc_hash::FxHashSet;
 
 /// What of a function is the same in every lane.
+#[derive(Default)]
 pub(super) struct Uniform {
     locals: Vec<bool>,
     /// The loops, by their [`CheckedNode::ForVariable`], in which lanes make different rounds.
@@ -178,32 +179,12 @@ impl UniformWalk<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::name::HeldNames;
-    use crate::sema::checked::{KnownIdentity, Made};
-    use crate::sema::spans::Spans;
-    use crate::source::{Source, Span};
+    use crate::name::Names;
     use crate::syntax::operator::BinaryOp;
     use CheckedNode::{Binary, Bind, For, ForCondition, ForStep, ForVariable, If, Local, Number, SetLocal};
 
     fn function(locals: u32, nodes: Vec<CheckedNode>) -> CheckedFunction {
-        let names = crate::name::Names::new();
-        CheckedFunction {
-            name: names.intern("f"),
-            name_span: Span::default(),
-            parameters: Box::default(),
-            functions: Box::default(),
-            made: Made::Written,
-            locals,
-            nodes: nodes.into(),
-            numbers: Box::default(),
-            callees: Box::default(),
-            spans: Spans::default(),
-            scope_ends: Box::default(),
-            source: Source::new("", ""),
-            span: Span::default(),
-            names: HeldNames::default(),
-            identity: KnownIdentity::default(),
-        }
+        CheckedFunction::of_nodes(Names::new().intern("f"), locals, nodes)
     }
 
     fn found(function: &CheckedFunction, arguments: &[bool]) -> (Vec<bool>, Vec<usize>) {
