@@ -106,6 +106,15 @@ pub struct Pack {
     is_trusted: bool,
 }
 
+/// The bodies of a pack, by number.
+#[derive(Clone, Copy)]
+struct PackedBodies<'a> {
+    pack: &'a Pack,
+    index: &'a [[u8; ENTRY]],
+    code: &'a [u8],
+    fields: &'a [u8],
+}
+
 /// The code of a body in a pack.
 #[derive(Clone, Copy)]
 pub struct PackedBody<'a> {
@@ -200,18 +209,9 @@ impl Pack {
 
     /// Returns the code of that identity.
     pub fn find(&self, identity: &Fingerprint) -> Option<PackedBody<'_>> {
-        let index = self.section(SectionKind::Index);
-        let (mut low, mut high) = (0, self.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            let entry = index.get(middle * ENTRY..(middle + 1) * ENTRY)?;
-            match entry[..32].cmp(identity.as_bytes()) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return self.body(&entry[32..]),
-            }
-        }
-        None
+        let all = self.all_bodies();
+        let at = all.index.binary_search_by(|entry| entry[..32].cmp(identity.as_bytes())).ok()?;
+        Some(all.get(at)?.1)
     }
 
     /// Returns what is said of it, as JSON.
@@ -227,11 +227,14 @@ impl Pack {
 
     /// Returns all bodies with their identities.
     pub fn bodies(&self) -> impl Iterator<Item = (Fingerprint, PackedBody<'_>)> {
-        let entries = self.section(SectionKind::Index).chunks_exact(ENTRY);
-        entries.filter_map(|entry| {
-            let identity = Fingerprint::from_bytes(entry[..32].try_into().ok()?);
-            Some((identity, self.body(&entry[32..])?))
-        })
+        let all = self.all_bodies();
+        (0..self.len()).filter_map(move |number| all.get(number))
+    }
+
+    fn all_bodies(&self) -> PackedBodies<'_> {
+        let [index, code, fields] =
+            [SectionKind::Index, SectionKind::Code, SectionKind::Fields].map(|kind| self.section(kind));
+        PackedBodies { pack: self, index: index.as_chunks().0, code, fields }
     }
 
     /// Returns whether what the bodies were made of is not damaged.
@@ -253,17 +256,6 @@ impl Pack {
         let at = Reader::new(entry.get(20..)?).word().ok()?;
         let bytes = self.section(SectionKind::Origins).get(at as usize..)?;
         CodeOrigin::read(&mut Reader::new(bytes)).ok()
-    }
-
-    fn body<'a>(&'a self, entry: &'a [u8]) -> Option<PackedBody<'a>> {
-        let mut reader = Reader::new(entry);
-        let mut word = || reader.word().map(|word| word as usize).ok();
-        let (start, length, size) = (word()?, word()?, word()?);
-        let (first, count) = (word()?, word()?);
-        let code = self.section(SectionKind::Code).get(start..start.checked_add(length)?)?;
-        let end = first.checked_add(count)?.checked_mul(FIELD)?;
-        let fields = self.section(SectionKind::Fields).get(first.checked_mul(FIELD)?..end)?;
-        (size <= length).then_some(PackedBody { pack: self, code, size: size as u32, fields, entry })
     }
 
     /// Returns a symbol by its number.
@@ -401,6 +393,21 @@ impl PackHead {
             return Err(damage("a malformed section"));
         }
         Ok(pack)
+    }
+}
+
+impl<'a> PackedBodies<'a> {
+    /// Returns the identity and the code of a body; `None` if it is not there as a whole.
+    fn get(&self, number: usize) -> Option<(Fingerprint, PackedBody<'a>)> {
+        let (identity, entry) = self.index.get(number)?.split_first_chunk()?;
+        let word = |at| Some(u32::from_le_bytes(*entry.get(at..)?.first_chunk()?) as usize);
+        let (start, length, size) = (word(0)?, word(4)?, word(8)?);
+        let (first, count) = (word(12)?, word(16)?);
+        let code = self.code.get(start..start.checked_add(length)?)?;
+        let end = first.checked_add(count)?.checked_mul(FIELD)?;
+        let fields = self.fields.get(first.checked_mul(FIELD)?..end)?;
+        let body = PackedBody { pack: self.pack, code, size: size as u32, fields, entry };
+        (size <= length).then_some((Fingerprint::from_bytes(*identity), body))
     }
 }
 

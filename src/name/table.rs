@@ -150,9 +150,10 @@ impl Names {
     /// If there are too many.
     pub fn try_hold_all<'t>(
         &self,
-        texts: impl Iterator<Item = &'t str>,
+        texts: impl ExactSizeIterator<Item = &'t str>,
     ) -> Result<Vec<HeldName>, TooManyNames> {
         self.write(|table| {
+            table.reserve(texts.len());
             let hold = |text| {
                 if table.len() >= self.most {
                     table.collect();
@@ -218,7 +219,9 @@ impl NameTable {
         let mut part = self.part(text);
         if self.parts[part].names.len() >= self.parts[part].collect_at {
             self.parts[part].collect(&mut self.by_number);
-            self.divide();
+            if self.len() >= LEAST / 2 {
+                self.divide();
+            }
             part = self.part(text);
         }
         let name = self.unused();
@@ -226,6 +229,16 @@ impl NameTable {
         self.parts[part].names.insert(held.clone());
         self.by_number.insert(name, held.clone());
         held
+    }
+
+    /// Makes room for names, most of which are new.
+    fn reserve(&mut self, more: usize) {
+        if more >= LEAST {
+            self.divide();
+            // As many come to each part, nearly.
+            let share = more.div_ceil(self.parts.len());
+            self.parts.iter_mut().for_each(|part| part.reserve(share + share / 4));
+        }
     }
 
     /// Returns a number that no name has.
@@ -239,9 +252,9 @@ impl NameTable {
         }
     }
 
-    /// Divides the table into parts, once it has many names.
+    /// Divides the table into parts, if it is not: for many names.
     fn divide(&mut self) {
-        if self.parts.len() > 1 || self.len() < LEAST / 2 {
+        if self.parts.len() > 1 {
             return;
         }
         let parts = (0..PARTS).map(|_| TextTable::new(LEAST / PARTS)).collect();
@@ -262,6 +275,12 @@ impl NameTable {
 impl TextTable {
     fn new(least: usize) -> Self {
         Self { names: FxHashSet::default(), least, collect_at: least }
+    }
+
+    /// Makes room for names, before which idle ones are not collected.
+    fn reserve(&mut self, more: usize) {
+        self.names.reserve(more);
+        self.collect_at = self.collect_at.max(self.names.len() + more);
     }
 
     /// Removes the idle names. Amortised: each is visited once for each that has

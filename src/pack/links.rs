@@ -14,7 +14,7 @@
 //! With them go the calls that linked code makes, and that lead to it: what these are for
 //! is found once for each target, and not for each symbol.
 
-use super::{ENTRY, Pack, PackedBody, PortableCode, SectionKind};
+use super::{Pack, PackedBodies, PackedBody, PortableCode, SectionKind};
 use crate::abi::Symbol;
 use crate::bytes::{Reader, Writer};
 use crate::fingerprint::Fingerprint;
@@ -54,6 +54,7 @@ pub struct CodeLinks {
 #[derive(Clone, Copy)]
 pub struct PackedLinks<'p> {
     pack: &'p Pack,
+    bodies: PackedBodies<'p>,
     targets: &'p [u8],
     symbols: &'p [u8],
     links: &'p [u8],
@@ -179,7 +180,7 @@ impl<'p> PackedLinks<'p> {
         let (targets, rest) = section.get(HEAD..)?.split_at_checked(targets.checked_mul(TARGET)?)?;
         let (symbols, rest) = rest.split_at_checked(symbols.checked_mul(SYMBOL)?)?;
         let (links, consulted) = rest.split_at_checked(links.checked_mul(LINK)?)?;
-        Some(Self { pack, targets, symbols, links, consulted })
+        Some(Self { pack, bodies: pack.all_bodies(), targets, symbols, links, consulted })
     }
 
     /// Returns the name and the number of arguments of each target.
@@ -216,10 +217,7 @@ impl<'p> PackedLinks<'p> {
 
     /// Returns the identity and the code of a body by its number.
     pub fn body(self, number: u32) -> Option<(Fingerprint, PackedBody<'p>)> {
-        let index = self.pack.section(SectionKind::Index);
-        let entry = index.chunks_exact(ENTRY).nth(number as usize)?;
-        let identity = Fingerprint::from_bytes(entry[..32].try_into().ok()?);
-        Some((identity, self.pack.body(&entry[32..])?))
+        self.bodies.get(number as usize)
     }
 
     /// Returns the links. Those for which a definition was consulted that `is_changed`

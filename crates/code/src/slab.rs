@@ -16,9 +16,11 @@ use super::host::{Host, Unwatched, through};
 use super::perf_map::PerfMap;
 use super::views::Views;
 use forks::ForkState;
+use private::{PrivateRanges, PrivateRoom};
 use ranges::{FreeRanges, Occupancy, Range};
 
 mod forks;
+mod private;
 mod ranges;
 
 /// What ranges are counted in: a cache line, so that nothing is written to a line that
@@ -79,6 +81,7 @@ struct SlabMemory {
 struct Ranges {
     free: FreeRanges,
     occupancy: Occupancy,
+    private: PrivateRanges,
     fork: ForkState,
 }
 
@@ -102,12 +105,13 @@ impl Slab {
 
     fn create(options: &SlabOptions) -> Result<Self, CodeError> {
         let limit = options.limit.clamp(SMALLEST, LARGEST).next_multiple_of(SMALLEST);
-        let views = Views::new(limit as usize, SMALLEST as usize, options.perf_map)?;
+        let (views, file) = Views::new(limit as usize, SMALLEST as usize, options.perf_map)?;
         let limit = views.size() as u64;
         let units = (limit / UNIT) as u32;
         let ranges = Ranges {
             free: FreeRanges::new(units),
             occupancy: Occupancy::new(units, (CHUNK / UNIT) as u32),
+            private: PrivateRanges::new(file),
             fork: ForkState::default(),
         };
         let memory = Arc::new(SlabMemory {
@@ -137,6 +141,9 @@ impl Slab {
     ) -> Result<Option<PlacedCode>, CodeError> {
         // A fork, which copies all code, finds it written or not there.
         let place = || {
+            if let Some(room) = PrivateRoom::take(self, size, alignment) {
+                return room.place(size, write);
+            }
             let placed = self.take(size as u64, alignment as u64)?;
             // SAFETY: `size` bytes are ours until `placed` is dropped.
             let bytes = unsafe { slice::from_raw_parts_mut(placed.writable(), size) };
@@ -206,10 +213,13 @@ impl SlabMemory {
         if alignment > MOST_ALIGNMENT {
             return Err(CodeError::Alignment);
         }
+        self.take_from(&mut self.ranges.lock(), size, alignment)
+    }
+
+    fn take_from(&self, ranges: &mut Ranges, size: u64, alignment: u64) -> Result<Range, CodeError> {
         // Even what is empty gets a range, which identifies it.
         let units = size.max(1).div_ceil(UNIT);
         let alignment = (alignment / UNIT).max(1) as u32;
-        let mut ranges = self.ranges.lock();
         if ranges.fork.is_shared() {
             return Err(CodeError::Forked);
         }
@@ -230,7 +240,8 @@ impl SlabMemory {
     unsafe fn give(&self, range: Range) {
         let mut ranges = self.ranges.lock();
         self.used.fetch_sub(u64::from(range.size), Ordering::Relaxed);
-        if ranges.fork.is_shared() {
+        // SAFETY: nothing uses the memory.
+        if ranges.fork.is_shared() || !unsafe { ranges.private.restore(&self.views, range) } {
             return;
         }
         ranges.free.give(range);

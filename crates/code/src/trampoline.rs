@@ -23,6 +23,8 @@ const CALL: usize = 6;
 /// Where a page holds the address of the resolver, and that of the pool's closure.
 const RESOLVER: usize = PAGE - 16;
 const LANDING: usize = PAGE - 8;
+/// The pages that are added together, at most: trampolines for 30,000 functions.
+const MOST_PAGES: usize = 64;
 
 /// A pool of re-entry trampolines.
 ///
@@ -42,7 +44,10 @@ pub struct TrampolinePool {
 #[derive(Default)]
 struct Trampolines {
     free: Vec<Address>,
-    pages: Vec<SealedCode>,
+    /// The pages, a few at a time.
+    stretches: Vec<SealedCode>,
+    /// How many pages there are.
+    pages: usize,
 }
 
 impl TrampolinePool {
@@ -83,27 +88,30 @@ impl TrampolinePool {
         self.trampolines.lock().free.push(trampoline);
     }
 
-    /// Adds a page of trampolines.
+    /// Adds pages of trampolines: as many as there are, up to [`MOST_PAGES`].
     fn grow(&self, trampolines: &mut Trampolines) -> Result<(), CodeError> {
         let landing = Address::of(&raw const *self.landing);
-        let page = Views::new(PAGE, PAGE, false)?.seal(|_, memory| {
-            for at in (0..RESOLVER).step_by(SIZE) {
-                // call [rip + distance], counted from the next instruction
-                let distance = (RESOLVER - at - CALL) as u32;
-                memory[at..at + 2].copy_from_slice(&[0xff, 0x15]);
-                memory[at + 2..at + CALL].copy_from_slice(&distance.to_le_bytes());
-                // Nothing comes back to these.
-                memory[at + CALL..at + SIZE].fill(0xcc);
-            }
-            let resolver = Address::of(resolve as *const ());
-            memory[RESOLVER..LANDING].copy_from_slice(&resolver.get().to_le_bytes());
-            memory[LANDING..].copy_from_slice(&landing.get().to_le_bytes());
-        });
-        let first = page.address().get();
+        let pages = trampolines.pages.clamp(1, MOST_PAGES);
+        let mut page = [0xcc; PAGE];
+        for at in (0..RESOLVER).step_by(SIZE) {
+            // call [rip + distance], counted from the next instruction. Nothing comes back to
+            // what is behind it.
+            let distance = (RESOLVER - at - CALL) as u32;
+            page[at..at + 2].copy_from_slice(&[0xff, 0x15]);
+            page[at + 2..at + CALL].copy_from_slice(&distance.to_le_bytes());
+        }
+        let resolver = Address::of(resolve as *const ());
+        page[RESOLVER..LANDING].copy_from_slice(&resolver.get().to_le_bytes());
+        page[LANDING..].copy_from_slice(&landing.get().to_le_bytes());
+        let (views, _) = Views::new(pages * PAGE, pages * PAGE, false)?;
+        let stretch = views
+            .seal(|_, memory| memory.chunks_exact_mut(PAGE).for_each(|place| place.copy_from_slice(&page)));
+        let first = stretch.address().get();
         // The lowest address is taken first.
-        let all = (0..RESOLVER).step_by(SIZE).rev();
-        trampolines.free.extend(all.map(|offset| Address::new(first + offset as u64)));
-        trampolines.pages.push(page);
+        let offsets = (0..pages * PAGE).step_by(SIZE).rev().filter(|offset| offset % PAGE < RESOLVER);
+        trampolines.free.extend(offsets.map(|offset| Address::new(first + offset as u64)));
+        trampolines.stretches.push(stretch);
+        trampolines.pages += pages;
         Ok(())
     }
 }

@@ -74,11 +74,15 @@ pub(super) fn create_file() -> Result<OwnedFd, Errno> {
 impl Views {
     /// Maps two views of `size` bytes; of fewer, down to `smallest` and a multiple of it, if the
     /// process could not have [`SPARE`] addresses as well. perf(1) looks up names in
-    /// `anonymous` memory, but not in that of a file.
+    /// `anonymous` memory, but not in that of a file. Returns the file, if they are of one.
     ///
     /// # Errors
     /// The system call that fails.
-    pub(super) fn new(size: usize, smallest: usize, anonymous: bool) -> Result<Self, CodeError> {
+    pub(super) fn new(
+        size: usize,
+        smallest: usize,
+        anonymous: bool,
+    ) -> Result<(Self, Option<OwnedFd>), CodeError> {
         let mut size = size;
         while size > smallest && !may_reserve(2 * size + SPARE) {
             size = (size / 2).next_multiple_of(smallest);
@@ -86,10 +90,11 @@ impl Views {
         let base = reserve(2 * size).map_err(refused("mmap"))?;
         let views = Self { base, size };
         // Some processes may not create such files.
-        if anonymous || views.map_new_file().is_err() {
+        let file = if anonymous { None } else { views.map_new_file().ok() };
+        if file.is_none() {
             views.map_anonymous()?;
         }
-        Ok(views)
+        Ok((views, file))
     }
 
     /// Returns the size of each view, in bytes.
@@ -128,11 +133,56 @@ impl Views {
         let _ = unsafe { madvise(self.writable(offset).cast(), size, Advice::LinuxRemove) };
     }
 
-    fn map_new_file(&self) -> Result<(), CodeError> {
-        let file = create_file().map_err(refused("memfd_create"))?;
-        ftruncate(&file, self.size as u64).map_err(refused("ftruncate"))?;
+    /// Puts private memory, to be written, in the place of a part of the executable view:
+    /// the system provides it in large pages, and counts it once.
+    ///
+    /// # Safety
+    /// The part is in the view, in whole pages, and its contents are not used any more.
+    pub(super) unsafe fn replace(&self, offset: usize, size: usize) -> Result<(), Errno> {
+        let start = self.base.as_ptr().wrapping_byte_add(offset);
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+        // SAFETY: the addresses are ours, and their contents are not used, as the caller says.
+        // Where there are no large pages, small ones come.
+        unsafe {
+            mmap_anonymous(start, size, ProtFlags::READ | ProtFlags::WRITE, flags)?;
+            let _ = madvise(start, size, Advice::LinuxHugepage);
+        }
+        Ok(())
+    }
+
+    /// Makes private memory executable, which can be written no more then.
+    ///
+    /// # Safety
+    /// It has been [put](Self::replace) there.
+    pub(super) unsafe fn make_executable(&self, offset: usize, size: usize) -> Result<(), Errno> {
+        let start = self.base.as_ptr().wrapping_byte_add(offset);
+        // SAFETY: the addresses are ours.
+        unsafe { mprotect(start, size, MprotectFlags::READ | MprotectFlags::EXEC) }
+    }
+
+    /// Puts a part of the file back in the place of private memory.
+    ///
+    /// # Safety
+    /// It is in the view, in whole pages, and what is there is not used any more; the views are
+    /// those of the file.
+    pub(super) unsafe fn restore(
+        &self,
+        file: BorrowedFd<'_>,
+        offset: usize,
+        size: usize,
+    ) -> Result<(), Errno> {
+        let start = self.base.as_ptr().wrapping_byte_add(offset);
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::EXEC, MapFlags::SHARED | MapFlags::FIXED);
+        // SAFETY: the addresses are ours, and what is there is not used, as the caller says.
+        unsafe { mmap(start, size, protection, flags, file, offset as u64) }.map(|_| ())
+    }
+
+    fn map_new_file(&self) -> Result<OwnedFd, Errno> {
+        let file = create_file()?;
+        ftruncate(&file, self.size as u64)?;
         // SAFETY: nothing is in the views yet.
-        unsafe { self.map(file.as_fd()) }.map_err(refused("mmap"))
+        unsafe { self.map(file.as_fd()) }?;
+        Ok(file)
     }
 
     /// Maps a file of the size of the views in their place. They keep the file.

@@ -80,10 +80,11 @@ extern "C" fn after_fork_in_parent() {
 
 extern "C" fn after_fork_in_child() {
     each(|slab| {
-        let fork = &mut slab.ranges.lock().fork;
-        if let Some(copy) = fork.copy.take() {
+        let ranges = &mut *slab.ranges.lock();
+        if let Some(copy) = ranges.fork.copy.take() {
             // SAFETY: the file holds all that is in use.
-            fork.is_shared |= unsafe { slab.views.map(copy.as_fd()) }.is_err();
+            ranges.fork.is_shared |= unsafe { slab.views.map(copy.as_fd()) }.is_err();
+            ranges.private.replace(copy);
         }
     });
     FORKS.store(false, Ordering::Release);

@@ -47,3 +47,68 @@ fn what_is_not_written_or_does_not_fit_takes_no_memory() {
     assert!(slab.place(6, 1 << 20, |_, _| true).is_err());
     assert_eq!(slab.bytes(), 0);
 }
+
+/// Places code of that size, whose last bytes return a value. Returns their address as well.
+fn place_large(slab: &Slab, size: usize, value: u8) -> (PlacedCode, Address) {
+    let written = slab.place(size, 64, |_, bytes| {
+        bytes.fill(0xcc);
+        bytes[size - 6..].copy_from_slice(&returns(value));
+        true
+    });
+    let placed = written.unwrap().unwrap();
+    let last = Address::new(placed.address().get() + size as u64 - 6);
+    (placed, last)
+}
+
+#[test]
+fn large_code_is_placed_in_private_memory_which_becomes_what_it_was() {
+    let slab = Slab::new(&SlabOptions::default()).unwrap();
+    let sizes = [(100 << 10), (200 << 10) + 5, (1 << 20) + 64, (3 << 20) + (300 << 10), 4 << 20];
+    for (turn, size) in sizes.into_iter().enumerate() {
+        let (code, last) = place_large(&slab, size, turn as u8);
+        let (other, last_of_other) = place_large(&slab, size, 90);
+        assert_eq!((call(last), call(last_of_other)), (turn as u32, 90));
+        assert_eq!(slab.0.memory.ranges.lock().private.len(), if size < 128 << 10 { 0 } else { 2 });
+        let address = code.address();
+        drop(code);
+        // The same memory, through the other view.
+        let small: Vec<_> = (0..1000_u32).map(|number| place_large(&slab, 64, number as u8)).collect();
+        assert!(small.iter().any(|(placed, _)| placed.address() == address));
+        for (number, (_, last)) in small.iter().enumerate() {
+            assert_eq!(call(*last), number as u32 % 256);
+        }
+        assert_eq!(call(last_of_other), 90);
+        drop((small, other));
+        assert_eq!((slab.bytes(), slab.0.memory.ranges.lock().private.len()), (0, 0));
+    }
+    let not_written = slab.place(1 << 20, 64, |_, _| false);
+    assert!(not_written.unwrap().is_none());
+    assert_eq!((slab.bytes(), slab.0.memory.ranges.lock().private.len()), (0, 0));
+}
+
+/// Run again in a process of its own, which cannot take it back.
+#[test]
+fn where_memory_cannot_be_made_executable_large_code_is_placed_as_other_code_is() {
+    const INSIDE: &str = "KAL_CODE_TESTS_WITHOUT_EXEC_GAIN";
+    const NAME: &str =
+        "slab::tests::where_memory_cannot_be_made_executable_large_code_is_placed_as_other_code_is";
+    if std::env::var_os(INSIDE).is_none() {
+        let itself = std::env::current_exe().unwrap();
+        let mut inside = std::process::Command::new(itself);
+        let status = inside.args(["--exact", NAME]).env(INSIDE, "1").status().unwrap();
+        assert!(status.success());
+        return;
+    }
+    const SET_MDWE: i32 = 65;
+    const REFUSE_EXEC_GAIN: libc::c_ulong = 1;
+    let none: libc::c_ulong = 0;
+    // SAFETY: it takes numbers only.
+    let is_set = unsafe { libc::prctl(SET_MDWE, REFUSE_EXEC_GAIN, none, none, none) } == 0;
+    let slab = Slab::new(&SlabOptions::default()).unwrap();
+    for value in [1, 2] {
+        let (_code, last) = place_large(&slab, 1 << 20, value);
+        assert_eq!(call(last), value.into());
+        // Linux before 6.3 has no such wish.
+        assert_eq!(slab.0.memory.ranges.lock().private.len(), usize::from(!is_set));
+    }
+}
