@@ -9,27 +9,31 @@
 //! Numbers are little-endian. A hash is BLAKE3 of a section; the MAC is BLAKE3 with
 //! the user's key of everything before it and of the table of sections, and so of
 //! all. What is read is copied first, so what was checked is what is used: a text that is
-//! large stays in the file, and each piece of it is checked again when it is read.
+//! large stays in the file, and each piece of it is checked again when it is read. So does
+//! code that is large: mostly, all of it is read to where it will run, and checked there.
 //!
 //! | section | contents |
 //! |---|---|
 //! | meta | JSON: the source, and the earlier text whose packs are needed |
 //! | index | for each body, sorted by identity: identity 32, code offset 4, code length 4, size of the body 4, first field 4, fields 4, origin 4 |
-//! | code | portable code, one after the other |
 //! | fields | at 4, kind 4, addend 4, symbol 4 |
 //! | symbols | offset 4, length 4 |
 //! | names | UTF-8 |
 //! | links | which bodies are the code of which definitions of the text: see [`links`] |
 //! | origins | what each body was made of, for people; its hash is checked when it is read |
-//! | text | the checked items of the text, unless another pack has them; its hash is that of the hashes of each 16 KiB |
+//! | pieces | the hashes of each 16 KiB of the code, if that is large |
+//! | code | portable code, each at a multiple of 64 bytes |
+//! | text | the checked items of the text, unless another pack has them |
+//!
+//! The hash of the code, and that of the text, is that of the hashes of each 16 KiB.
 
 pub mod links;
 pub mod origin;
+mod pieces;
 pub mod portable;
 pub mod store;
 #[cfg(any(test, fuzzing))]
 mod testing;
-mod text;
 mod writing;
 
 use crate::bytes::{Damage, Parts, Reader, SharedBytes, SharedParts, StoredBytes};
@@ -43,14 +47,13 @@ use std::sync::Arc;
 pub use store::{CodeStore, StoreCounts};
 #[cfg(fuzzing)]
 pub use testing::damaged_packs;
-use text::FileText;
-pub use text::ReadAt;
+use pieces::FileSection;
 pub use writing::write;
 
 const MAGIC: &[u8; 8] = b"KALPACK\n";
 
 /// The number of this format.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// The bytes before the MAC.
 const HEAD: usize = 80;
@@ -71,26 +74,39 @@ const SYMBOL: usize = 8;
 enum SectionKind {
     Meta = 1,
     Index,
-    Code,
     Fields,
     Symbols,
     Names,
     Links,
     Origins,
+    Pieces,
+    Code,
     Text,
 }
 
-const SECTIONS: [SectionKind; 9] = [
+const SECTIONS: [SectionKind; 10] = [
     SectionKind::Meta,
     SectionKind::Index,
-    SectionKind::Code,
     SectionKind::Fields,
     SectionKind::Symbols,
     SectionKind::Names,
     SectionKind::Links,
     SectionKind::Origins,
+    SectionKind::Pieces,
+    SectionKind::Code,
     SectionKind::Text,
 ];
+
+/// The size up to which code and a text are read with the rest, in bytes.
+const SMALL: u64 = 256 << 10;
+
+/// Fills a buffer with what is in a file from an offset on; `None` if that is not there.
+pub type ReadAt = Box<dyn Fn(&mut [u8], u64) -> Option<()> + Send + Sync>;
+
+/// Returns whether a section of that many bytes is left in its file.
+fn is_large(bytes: u64) -> bool {
+    bytes > SMALL
+}
 
 /// A secret of the user, with which packs are authenticated.
 pub type SecretKey = [u8; 32];
@@ -99,8 +115,9 @@ pub type SecretKey = [u8; 32];
 pub struct Pack {
     bytes: StoredBytes,
     sections: [Range<usize>; SECTIONS.len()],
-    /// The text, if that is not among the bytes.
-    text_in_file: Option<FileText>,
+    /// The code and the text, if they are not among the bytes.
+    code_in_file: Option<FileSection>,
+    text_in_file: Option<FileSection>,
     /// The hash that the section of origins has, if it is whole.
     origins: blake3::Hash,
     is_trusted: bool,
@@ -111,7 +128,6 @@ pub struct Pack {
 struct PackedBodies<'a> {
     pack: &'a Pack,
     index: &'a [[u8; ENTRY]],
-    code: &'a [u8],
     fields: &'a [u8],
 }
 
@@ -119,8 +135,9 @@ struct PackedBodies<'a> {
 #[derive(Clone, Copy)]
 pub struct PackedBody<'a> {
     pack: &'a Pack,
-    /// Its code and constants.
-    pub code: &'a [u8],
+    /// Where its code and constants are in the code of the pack.
+    start: usize,
+    len: usize,
     /// The size of the body.
     pub size: u32,
     fields: &'a [u8],
@@ -136,7 +153,7 @@ impl Pack {
         let bytes = bytes.into();
         let head = PackHead::read(bytes.get(), target)?;
         head.authenticate(key)?;
-        head.pack(bytes, None, PackHead::is_whole)
+        head.pack(bytes, (None, None), PackHead::is_whole)
     }
 
     /// Returns the pack that [`write()`] has just made for this target.
@@ -145,7 +162,7 @@ impl Pack {
     /// When these are not such bytes.
     pub fn of_written(bytes: Vec<u8>, target: Fingerprint) -> Result<Self, Damage> {
         let bytes = StoredBytes::from(bytes);
-        PackHead::read(bytes.get(), target)?.pack(bytes, None, |_, _| true)
+        PackHead::read(bytes.get(), target)?.pack(bytes, (None, None), |_, _| true)
     }
 
     /// Reads a pack in a file of that size that this build has made for this target: with
@@ -170,9 +187,13 @@ impl Pack {
         if let (Err(damage), false) = (signed, is_enough) {
             return Err(damage);
         }
-        let SectionEntry { start, bytes, hash } = head.sections[SectionKind::Text as usize - 1];
-        let is_apart = text::is_large(bytes);
-        let in_memory = if is_apart { start } else { size };
+        let read: Arc<ReadAt> = Arc::new(read);
+        let section = |kind: SectionKind| head.sections[kind as usize - 1];
+        let code = Some(section(SectionKind::Code)).filter(|code| is_large(code.bytes));
+        // What is behind large code is left in the file, too.
+        let text = Some(section(SectionKind::Text));
+        let text = text.filter(|text| is_large(text.bytes) || code.is_some() && text.bytes > 0);
+        let in_memory = code.or(text).map_or(size, |first| first.start);
         let in_memory = usize::try_from(in_memory).ok().filter(|_| in_memory <= size).ok_or(missing)?;
         let (mut whole, range) = process::zeros(in_memory);
         let contents = &mut whole[range.clone()];
@@ -180,11 +201,15 @@ impl Pack {
         if contents.get(..TABLES) != Some(&first[..]) {
             return Err(Damage { what: "it changed while it was read", at: 0 });
         }
-        let text = if is_apart { Some(FileText::check(read, start, bytes, hash)?) } else { None };
+        let hashes = head.range(SectionKind::Pieces).and_then(|range| contents.get(range));
+        let find = |code| FileSection::find(read.clone(), code, size, hashes.unwrap_or_default());
+        let code = code.map(find).transpose()?;
         let contents = StoredBytes::part(&(Arc::new(whole) as SharedBytes), range).ok_or(missing)?;
-        let mut pack = head.pack(contents, text, PackHead::is_whole)?;
+        let text = text.map(|text| FileSection::check(read.clone(), text)).transpose()?;
+        let mut pack = head.pack(contents, (code, text), PackHead::is_whole)?;
         if signed.is_err() {
             pack.is_trusted = false;
+            pack.code_in_file = None;
             for kind in SECTIONS.into_iter().filter(|kind| *kind != SectionKind::Text) {
                 pack.sections[kind as usize - 1] = 0..0;
             }
@@ -204,7 +229,8 @@ impl Pack {
 
     /// Returns its size in bytes.
     pub fn size(&self) -> usize {
-        self.bytes.get().len() + self.text_in_file.as_ref().map_or(0, Parts::len)
+        let in_file = self.code_in_file.as_ref().map_or(0, Parts::len);
+        self.bytes.get().len() + in_file + self.text_in_file.as_ref().map_or(0, Parts::len)
     }
 
     /// Returns the code of that identity.
@@ -232,14 +258,43 @@ impl Pack {
     }
 
     fn all_bodies(&self) -> PackedBodies<'_> {
-        let [index, code, fields] =
-            [SectionKind::Index, SectionKind::Code, SectionKind::Fields].map(|kind| self.section(kind));
-        PackedBodies { pack: self, index: index.as_chunks().0, code, fields }
+        let [index, fields] = [SectionKind::Index, SectionKind::Fields].map(|kind| self.section(kind));
+        PackedBodies { pack: self, index: index.as_chunks().0, fields }
+    }
+
+    /// Returns the size of all code, in bytes.
+    pub fn code_len(&self) -> usize {
+        self.code_in_file.as_ref().map_or_else(|| self.section(SectionKind::Code).len(), Parts::len)
+    }
+
+    /// Copies all code to memory of that size. Returns whether it is not damaged.
+    pub fn copy_code(&self, memory: &mut [u8]) -> bool {
+        match &self.code_in_file {
+            Some(code) => code.copy(memory),
+            None => {
+                memory.copy_from_slice(self.section(SectionKind::Code));
+                true
+            }
+        }
+    }
+
+    /// Returns a part of the code; `None` if it is damaged.
+    fn code_part(&self, range: Range<usize>) -> Option<Cow<'_, [u8]>> {
+        match &self.code_in_file {
+            Some(code) => code.part(range),
+            None => self.section(SectionKind::Code).get(range).map(Cow::Borrowed),
+        }
     }
 
     /// Returns whether what the bodies were made of is not damaged.
     pub fn has_origins(&self) -> bool {
         blake3::hash(self.section(SectionKind::Origins)) == self.origins
+    }
+
+    /// Returns whether nothing is damaged that is checked only when it is used.
+    #[cfg(feature = "cli")]
+    pub fn is_whole(&self) -> bool {
+        self.has_origins() && self.code_part(0..self.code_len()).is_some()
     }
 
     /// Returns what the bodies were made of; none if that is damaged.
@@ -355,27 +410,36 @@ impl PackHead {
         match section {
             // It is checked when it is read.
             (SectionKind::Origins, _) => true,
-            (SectionKind::Text, hash) => text::hash(contents) == hash,
+            (SectionKind::Code | SectionKind::Text, hash) => pieces::hash(contents) == hash,
             (_, hash) => blake3::hash(contents) == hash,
         }
     }
 
-    /// Returns the pack, whose text may be apart, if all its sections are whole.
+    /// Returns where a section is.
+    fn range(&self, kind: SectionKind) -> Option<Range<usize>> {
+        let SectionEntry { start, bytes, .. } = self.sections[kind as usize - 1];
+        let start = usize::try_from(start).ok()?;
+        Some(start..start.checked_add(usize::try_from(bytes).ok()?)?)
+    }
+
+    /// Returns the pack, whose code and text may be apart, if all its sections are whole.
     fn pack(
         self,
         stored: StoredBytes,
-        text: Option<FileText>,
+        (code, text): (Option<FileSection>, Option<FileSection>),
         is_whole: impl Fn((SectionKind, blake3::Hash), &[u8]) -> bool,
     ) -> Result<Pack, Damage> {
         let bytes = stored.get();
         let damage = |what| Damage { what, at: TABLES };
         let mut sections = [const { 0..0 }; SECTIONS.len()];
         for ((kind, entry), section) in SECTIONS.iter().zip(&self.sections).zip(&mut sections) {
-            if *kind == SectionKind::Text && text.is_some() {
-                continue;
+            match kind {
+                SectionKind::Code if code.is_some() => continue,
+                SectionKind::Text if text.is_some() => continue,
+                _ => {}
             }
-            let range = usize::try_from(entry.start).ok().zip(usize::try_from(entry.bytes).ok());
-            let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
+            // What is empty may be behind what is left in the file.
+            let range = self.range(*kind).map(|range| if range.is_empty() { 0..0 } else { range });
             let contents = range.and_then(|range| Some((range.clone(), bytes.get(range)?)));
             let (range, contents) = contents.ok_or(damage("a section beyond the end"))?;
             if !is_whole((*kind, entry.hash), contents) {
@@ -384,7 +448,8 @@ impl PackHead {
             *section = range;
         }
         let origins = self.sections[SectionKind::Origins as usize - 1].hash;
-        let pack = Pack { bytes: stored, sections, text_in_file: text, origins, is_trusted: true };
+        let (code_in_file, text_in_file) = (code, text);
+        let pack = Pack { bytes: stored, sections, code_in_file, text_in_file, origins, is_trusted: true };
         let whole = |kind, record: usize| pack.section(kind).len().is_multiple_of(record);
         let is_whole = whole(SectionKind::Index, ENTRY)
             && whole(SectionKind::Fields, FIELD)
@@ -403,15 +468,25 @@ impl<'a> PackedBodies<'a> {
         let word = |at| Some(u32::from_le_bytes(*entry.get(at..)?.first_chunk()?) as usize);
         let (start, length, size) = (word(0)?, word(4)?, word(8)?);
         let (first, count) = (word(12)?, word(16)?);
-        let code = self.code.get(start..start.checked_add(length)?)?;
+        let is_there = start.checked_add(length).is_some_and(|end| end <= self.pack.code_len());
         let end = first.checked_add(count)?.checked_mul(FIELD)?;
         let fields = self.fields.get(first.checked_mul(FIELD)?..end)?;
-        let body = PackedBody { pack: self.pack, code, size: size as u32, fields, entry };
-        (size <= length).then_some((Fingerprint::from_bytes(*identity), body))
+        let body = PackedBody { pack: self.pack, start, len: length, size: size as u32, fields, entry };
+        (is_there && size <= length).then_some((Fingerprint::from_bytes(*identity), body))
     }
 }
 
 impl<'a> PackedBody<'a> {
+    /// Returns its code and constants; `None` if they are damaged.
+    pub fn code(&self) -> Option<Cow<'a, [u8]>> {
+        self.pack.code_part(self.place())
+    }
+
+    /// Returns where its code and constants are in the code of the pack.
+    pub fn place(&self) -> Range<usize> {
+        self.start..self.start + self.len
+    }
+
     /// Returns what is to be filled in, with what `symbol` makes of each symbol; `None`
     /// if a field is malformed, or `symbol` returns it.
     pub fn fields<S>(&self, mut symbol: impl FnMut(&'a str) -> Option<S>) -> Option<Vec<Field<S>>> {
@@ -448,7 +523,7 @@ impl<'a> PackedBody<'a> {
     /// Returns a copy that does not need the pack, and what it was made of.
     pub fn portable(&self) -> Option<(PortableCode, CodeOrigin)> {
         let fields = self.fields(|symbol| Some(symbol.into()))?;
-        Some((PortableCode { bytes: self.code.to_vec(), size: self.size, fields }, self.origin()?))
+        Some((PortableCode { bytes: self.code()?.into_owned(), size: self.size, fields }, self.origin()?))
     }
 }
 
@@ -502,7 +577,8 @@ mod tests {
             let item = place as u32 / 2;
             assert_eq!((link.item, link.target, link.tier), (item, item, tier));
             let (found, code) = links.body(link.body).expect("it is there");
-            assert_eq!((found, code.code), (identity(number as u32), &body(number as u8).bytes[..]));
+            assert_eq!(found, identity(number as u32));
+            assert_eq!(code.code().as_deref(), Some(&body(number as u8).bytes[..]));
         }
     }
 
@@ -526,35 +602,64 @@ mod tests {
         assert_eq!(error(99, 8).map(|error| error.what), Some("made with another key, or damaged"));
     }
 
-    /// A large text stays in the file, and is checked as the rest is.
+    /// What is large stays in the file, and is checked as the rest is.
     #[test]
     fn packs_are_read_from_files_as_from_memory() {
-        let text: Vec<u8> = (0..300_000_u32).map(|at| (at / 3) as u8).collect();
-        let no_code = std::iter::empty::<(Fingerprint, &PortableCode, &CodeOrigin)>();
-        for (bytes, text) in
-            [(pack(), &b"a text"[..]), (write(no_code, &text, None, b"{}", identity(99), &KEY), &text)]
-        {
-            let open = |bytes: &[u8], key, is_enough| {
-                let (size, bytes) = (bytes.len() as u64, bytes.to_vec());
-                let read = move |buffer: &mut [u8], at: u64| {
-                    let at = usize::try_from(at).ok()?;
-                    buffer.copy_from_slice(bytes.get(at..at.checked_add(buffer.len())?)?);
-                    Some(())
-                };
-                Pack::open_file(Box::new(read), size, identity(99), key, is_enough).map(Arc::new)
+        let long: Vec<u8> = (0..1_100_000_u32).map(|at| (at / 3) as u8).collect();
+        let (made, large) = (body(3), PortableCode { bytes: long[..300_000].to_vec(), ..body(3) });
+        let written = |code: &PortableCode, text: &[u8]| {
+            let origin = origin(3);
+            write([(identity(3), code, &origin)], text, None, b"{}", identity(99), &KEY)
+        };
+        let open = |bytes: &[u8], key, is_enough| {
+            let (size, bytes) = (bytes.len() as u64, bytes.to_vec());
+            let read = move |buffer: &mut [u8], at: u64| {
+                let at = usize::try_from(at).ok()?;
+                buffer.copy_from_slice(bytes.get(at..at.checked_add(buffer.len())?)?);
+                Some(())
             };
+            Pack::open_file(Box::new(read), size, identity(99), key, is_enough).map(Arc::new)
+        };
+        let all = [
+            (pack(), &b"a text"[..], false, false),
+            (written(&made, &long), &long, false, true),
+            (written(&made, &long[..300_000]), &long[..300_000], false, true),
+            (written(&large, &long), &long, true, true),
+            (written(&large, b"a text"), b"a text", true, true),
+            (written(&large, b""), b"", true, false),
+        ];
+        for (bytes, text, has_code_in_file, has_text_in_file) in all {
+            let text_of = |pack: &Arc<Pack>| pack.text().and_then(|text| text.all()).unwrap_or_default();
             let pack = open(&bytes, Some(&KEY), false).expect("it is whole");
-            assert_eq!(pack.text().and_then(|text| text.all()).as_deref(), Some(text));
-            assert_eq!((pack.text_in_file.is_some(), pack.size()), (text.len() > 1000, bytes.len()));
+            assert!(text_of(&pack) == text && pack.has_origins() && pack.size() == bytes.len());
+            assert_eq!(pack.code_in_file.is_some(), has_code_in_file);
+            assert_eq!(pack.text_in_file.is_some(), has_text_in_file);
+            let expected = if has_code_in_file { &large } else { &made };
+            let found = |pack: &Arc<Pack>| pack.find(&identity(3)).and_then(|body| body.portable());
+            assert_eq!(found(&pack), Some((expected.clone(), origin(3))));
+            let mut code = vec![0; pack.code_len()];
+            let place = pack.find(&identity(3)).expect("it is there").place();
+            assert!(pack.copy_code(&mut code) && code[place] == expected.bytes);
             assert!(open(&bytes, Some(&[8; 32]), false).is_err());
             let without_code = open(&bytes, Some(&[8; 32]), true).expect("its items will do");
             assert_eq!((without_code.is_trusted(), without_code.len()), (false, 0));
-            assert_eq!(without_code.text().and_then(|text| text.all()).as_deref(), Some(text));
-            let origins = pack.sections[SectionKind::Origins as usize - 1].clone();
+            assert!(text_of(&without_code) == text);
+            let [origins, code] = [SectionKind::Origins, SectionKind::Code].map(|kind| {
+                let head = PackHead::read(&bytes, identity(99)).expect("it is whole");
+                head.range(kind).expect("it is there")
+            });
             for at in (0..bytes.len()).step_by(if bytes.len() > 100_000 { 997 } else { 1 }) {
                 let mut changed = bytes.clone();
                 changed[at] ^= 1 << (at % 8);
-                assert_eq!(open(&changed, Some(&KEY), false).is_ok(), origins.contains(&at), "byte {at}");
+                let is_late = origins.contains(&at) || has_code_in_file && code.contains(&at);
+                let opened = open(&changed, Some(&KEY), false);
+                assert_eq!(opened.is_ok(), is_late, "byte {at}");
+                if let Ok(pack) = opened {
+                    let is_of_code = code.contains(&at);
+                    assert_eq!(pack.has_origins(), is_of_code, "byte {at}");
+                    assert!(!is_of_code || found(&pack).is_none(), "byte {at}");
+                    assert_eq!(pack.copy_code(&mut vec![0; code.len()]), !is_of_code, "byte {at}");
+                }
                 assert!(open(&bytes[..at], Some(&KEY), false).is_err(), "{at} bytes");
             }
         }

@@ -401,7 +401,7 @@ impl Cache {
                     .map_err(|reason| CacheEvent::Untrusted { file: path.clone(), reason })
                     .and_then(|_| self.open_pack(&path, false));
                 match opened {
-                    Ok(pack) if !pack.has_origins() => {
+                    Ok(pack) if !pack.is_whole() => {
                         let reason = "a damaged section".to_owned();
                         bad.push(CacheEvent::Damaged { file: path, reason });
                     }

@@ -32,6 +32,8 @@ struct LinkedCode {
     pack: u32,
     /// What the pack says of it.
     link: PackedLink,
+    /// Where it is in the code of the pack.
+    place: (u32, u32),
     /// Where it is placed.
     offset: usize,
 }
@@ -40,6 +42,10 @@ impl LinkedCode {
     /// Returns its identity and its code.
     fn body<'p>(&self, packs: &[PackedLinks<'p>]) -> Option<(Fingerprint, PackedBody<'p>)> {
         packs[self.pack as usize].body(self.link.body)
+    }
+
+    fn len(&self) -> usize {
+        (self.place.1 - self.place.0) as usize
     }
 }
 
@@ -79,37 +85,33 @@ impl CodeBlock {
         let before = stored.map(|stored| jit.assumed_of(stored));
         let earlier = before.map_or_else(Vec::new, |before| jit.store.linked(&before));
         packs.extend(earlier.iter().filter_map(|pack| pack.links(&before?)));
-        let (linked, size) = linked(&packs, own, layer);
+        let layout = BlockLayout::of(&packs, own, layer);
+        let linked = &layout.linked;
         let first = layer.function_at(linked.first()?.position as usize)?;
-        u32::try_from(size).ok()?;
-        let charge = budget.charge_code_ahead(size as u64)?;
+        u32::try_from(layout.size).ok()?;
+        let charge = budget.charge_code_ahead(layout.size as u64)?;
         let referred = Referred::of(jit, &packs)?;
         jit.slab.set_limit(jit.budget.left_for_code());
-        let code = jit.slab.place(size, ALIGNMENT, |address, memory| {
-            linked.iter().all(|code| {
-                let Some((_, body)) = code.body(&packs) else { return false };
-                let memory = &mut memory[code.offset..code.offset + body.code.len()];
-                referred.write(code.pack, body, address.get() + code.offset as u64, memory)
-            })
+        let (mut entries, mut identities) =
+            (Vec::with_capacity(linked.len()), Vec::with_capacity(linked.len()));
+        let mut fill = |code: &LinkedCode, address: u64, memory: &mut [u8]| {
+            let ((identity, body), (target, slot)) = code.body(&packs).zip(referred.calls(code))?;
+            identities.push(identity);
+            let (position, offset) = (code.position, code.offset as u32);
+            let (size, tier) = (body.size, code.link.tier);
+            entries.push(BlockEntry { position, offset, size, tier, target, slot });
+            let memory = &mut memory[code.offset..code.offset + code.len()];
+            referred.fill(code.pack, body, address + code.offset as u64, memory).then_some(())
+        };
+        let code = jit.slab.place(layout.size, ALIGNMENT, |address, memory| {
+            layout.copy(&packs, memory)
+                && linked.iter().all(|code| fill(code, address.get(), memory).is_some())
         });
         let code = code.ok()??;
         let start = code.address().get() as usize;
-        let bodies = linked.iter().map(|code| (code.offset as u32, code.position)).collect();
+        let mut bodies: Vec<_> = linked.iter().map(|code| (code.offset as u32, code.position)).collect();
+        bodies.sort_unstable();
         let owners = BlockOwners { layer: layer.clone(), bodies };
-        let (mut entries, mut identities) =
-            (Vec::with_capacity(linked.len()), Vec::with_capacity(linked.len()));
-        for code in &linked {
-            let ((identity, body), (target, slot)) = code.body(&packs).zip(referred.calls(code))?;
-            identities.push(identity);
-            entries.push(BlockEntry {
-                position: code.position,
-                offset: code.offset as u32,
-                size: body.size,
-                tier: code.link.tier,
-                target,
-                slot,
-            });
-        }
         let identities: Arc<[_]> = identities.into();
         let Referred { names, held, .. } = referred;
         jit.store.found(first.source.name(), identities.clone());
@@ -162,31 +164,77 @@ impl CodeBlock {
     }
 }
 
-/// Returns the code of each definition of a layer that has links in packs, the better if
-/// there are several, and how much memory they take. The first packs are those of the
-/// text, and others of an earlier one.
-fn linked(packs: &[PackedLinks<'_>], own: usize, layer: &Layer) -> (Vec<LinkedCode>, usize) {
-    let start = layer.text().opening().start;
-    let mut linked: Vec<_> = Vec::with_capacity(packs.iter().map(|links| links.len()).sum());
-    for (pack, links) in packs.iter().enumerate() {
-        let is_changed = |item| pack >= own && layer.text().is_changed(item as usize);
-        linked.extend(links.links(is_changed).filter_map(|link| {
-            links.body(link.body)?;
-            let position = (link.item as usize)
-                .checked_sub(start)
-                .filter(|position| *position < layer.text().opening().len())?;
-            Some(LinkedCode { position: position as u32, pack: pack as u32, link, offset: 0 })
-        }));
+/// Where what is to be placed comes to be.
+struct BlockLayout {
+    /// In the order of the definitions.
+    linked: Vec<LinkedCode>,
+    /// For each pack of which all code is placed, as most of it is linked: where.
+    wholes: Vec<Option<usize>>,
+    /// How much memory it takes, in bytes.
+    size: usize,
+}
+
+impl BlockLayout {
+    /// Returns the layout of the code of each definition of a layer that has links in packs,
+    /// of the better if there are several. The first packs are those of the text, and others of
+    /// an earlier one.
+    fn of(packs: &[PackedLinks<'_>], own: usize, layer: &Layer) -> Self {
+        let start = layer.text().opening().start;
+        let mut linked: Vec<_> = Vec::with_capacity(packs.iter().map(|links| links.len()).sum());
+        for (pack, links) in packs.iter().enumerate() {
+            let is_changed = |item| pack >= own && layer.text().is_changed(item as usize);
+            linked.extend(links.links(is_changed).filter_map(|link| {
+                let place = links.body(link.body)?.1.place();
+                let place = (place.start as u32, place.end as u32);
+                let position = (link.item as usize)
+                    .checked_sub(start)
+                    .filter(|position| *position < layer.text().opening().len())?;
+                Some(LinkedCode { position: position as u32, pack: pack as u32, link, place, offset: 0 })
+            }));
+        }
+        linked.sort_unstable_by_key(|code| (code.position, code.link.tier == Tier::Quick, code.pack));
+        linked.dedup_by_key(|code| code.position);
+        let mut used = vec![(0, true); packs.len()];
+        for code in &linked {
+            let (bytes, is_aligned) = &mut used[code.pack as usize];
+            *bytes += code.len();
+            *is_aligned &= code.place.0.is_multiple_of(ALIGNMENT as u32);
+        }
+        let mut size = 0;
+        let mut take = |bytes: usize| {
+            let offset = size;
+            size = (offset + bytes).next_multiple_of(ALIGNMENT);
+            offset
+        };
+        let whole = |(links, (bytes, is_aligned)): (&PackedLinks<'_>, (usize, bool))| {
+            let all = links.pack().code_len();
+            (is_aligned && bytes > 0 && bytes >= all / 2).then(|| take(all))
+        };
+        let wholes: Vec<_> = packs.iter().zip(used).map(whole).collect();
+        for code in &mut linked {
+            code.offset = match wholes[code.pack as usize] {
+                Some(whole) => whole + code.place.0 as usize,
+                None => take(code.len()),
+            };
+        }
+        Self { linked, wholes, size }
     }
-    linked.sort_unstable_by_key(|code| (code.position, code.link.tier == Tier::Quick, code.pack));
-    linked.dedup_by_key(|code| code.position);
-    let mut size = 0;
-    for code in &mut linked {
-        code.offset = size;
-        let bytes = code.body(packs).map_or(0, |(_, body)| body.code.len());
-        size = (size + bytes).next_multiple_of(ALIGNMENT);
+
+    /// Copies the code to the memory of the block. Returns whether it is not damaged.
+    fn copy(&self, packs: &[PackedLinks<'_>], memory: &mut [u8]) -> bool {
+        let whole = |(links, whole): (&PackedLinks<'_>, &Option<usize>)| {
+            let Some(start) = *whole else { return true };
+            let pack = links.pack();
+            pack.copy_code(&mut memory[start..start + pack.code_len()])
+        };
+        packs.iter().zip(&self.wholes).all(whole)
+            && self.linked.iter().filter(|code| self.wholes[code.pack as usize].is_none()).all(|code| {
+                let body = code.body(packs).and_then(|(_, body)| body.code());
+                let Some(body) = body else { return false };
+                memory[code.offset..code.offset + body.len()].copy_from_slice(&body);
+                true
+            })
     }
-    (linked, size)
 }
 
 /// What the linked code of packs refers to.
@@ -243,10 +291,9 @@ impl Referred {
         self.targets.get(target).copied().zip(self.slots.get(target).copied())
     }
 
-    /// Copies code of a pack to memory that will run at an address, and fills its fields.
-    /// Returns whether it can run there.
-    fn write(&self, pack: u32, body: PackedBody<'_>, address: u64, memory: &mut [u8]) -> bool {
-        memory.copy_from_slice(body.code);
+    /// Fills the fields of code of a pack in memory that will run at an address. Returns
+    /// whether it can run there.
+    fn fill(&self, pack: u32, body: PackedBody<'_>, address: u64, memory: &mut [u8]) -> bool {
         let values = &self.values[pack as usize];
         let mut is_whole = true;
         let field = |field: Option<Field<u32>>| {

@@ -37,8 +37,9 @@ fn place_packed(
 ) -> Option<MadeBody> {
     let mut held = jit.slots.hold_nothing();
     let fields = packed.fields(|symbol| value(jit, &mut held, symbol))?;
-    let charge = budget.charge_code(packed.code.len() as u64).ok()?;
-    place(jit, request, (packed.code, packed.size), fields, (held, charge)).ok()?
+    let code = packed.code()?;
+    let charge = budget.charge_code(code.len() as u64).ok()?;
+    place(jit, request, (&code, packed.size), fields, (held, charge)).ok()?
 }
 
 /// Places the code of a body, at the expense of the context that it is for.

@@ -215,6 +215,11 @@ impl<'p> PackedLinks<'p> {
         self.links.len() / LINK
     }
 
+    /// Returns the pack.
+    pub fn pack(self) -> &'p Pack {
+        self.pack
+    }
+
     /// Returns the identity and the code of a body by its number.
     pub fn body(self, number: u32) -> Option<(Fingerprint, PackedBody<'p>)> {
         self.bodies.get(number as usize)

@@ -3,10 +3,11 @@
 use super::links::{CodeLink, CodeLinks};
 use super::origin::CodeOrigin;
 use super::portable::{Field, FieldKind, PortableCode};
-use super::{HEAD, Pack, SECTION, SecretKey, TABLES, authenticate, text, write};
+use super::{HEAD, Pack, SECTION, SecretKey, TABLES, authenticate, pieces, write};
 use crate::bytes::Writer;
 use crate::fingerprint::Fingerprint;
 use crate::tier::Tier;
+use std::borrow::Cow;
 
 /// The key of the packs here.
 pub(super) const KEY: SecretKey = [7; 32];
@@ -58,8 +59,8 @@ pub(super) fn sign(bytes: &mut [u8]) {
     for entry in (table..end).step_by(SECTION) {
         let word = |at: usize| bytes[at..at + 8].try_into().map_or(u64::MAX, u64::from_le_bytes);
         let range = usize::try_from(word(entry + 8)).ok().zip(usize::try_from(word(entry + 16)).ok());
-        let is_text = entry == end - SECTION;
-        let hash = |contents: &[u8]| if is_text { text::hash(contents) } else { blake3::hash(contents) };
+        let in_pieces = entry >= end - 2 * SECTION;
+        let hash = |contents: &[u8]| if in_pieces { pieces::hash(contents) } else { blake3::hash(contents) };
         let contents =
             range.and_then(|(start, length)| bytes.get(start..start.checked_add(length)?)).map(hash);
         if let Some(hash) = contents {
@@ -101,7 +102,7 @@ pub fn damaged_packs(changes: &[u8]) {
     });
     for body in pack.bodies().map(|(_, body)| body).chain(linked) {
         let Some(fields) = body.fields(|_| Some(1)) else { continue };
-        let mut code = body.code.to_vec();
+        let Some(mut code) = body.code().map(Cow::into_owned) else { continue };
         PortableCode::fill(fields, 4096, &mut code);
     }
 }

@@ -2,8 +2,8 @@
 
 use super::links::CodeLinks;
 use super::origin::CodeOrigin;
-use super::portable::PortableCode;
-use super::{FORMAT, MAGIC, SECTIONS, SecretKey, SectionKind, TABLES, authenticate, text as packed_text};
+use super::portable::{ALIGNMENT, PortableCode};
+use super::{FORMAT, MAGIC, SECTIONS, SecretKey, SectionKind, TABLES, authenticate, is_large, pieces};
 use crate::bytes::Writer;
 use crate::fingerprint::Fingerprint;
 use crate::process;
@@ -24,10 +24,11 @@ pub fn write<'a>(
     bodies.dedup_by_key(|(identity, ..)| *identity);
     let (mut origins, mut origin_bytes) = (Writer::default(), 0);
     let [mut index, mut fields, mut symbols, mut names] = std::array::from_fn(|_| Writer::default());
-    let (mut code, mut field_count, mut name_bytes) = (Vec::new(), 0_u32, 0_u32);
+    let (mut code, mut field_count, mut name_bytes) = (Vec::<u8>::new(), 0_u32, 0_u32);
     let mut known: FxHashMap<&str, u32> = FxHashMap::default();
     let mut written = Vec::new();
     for (identity, body, origin) in bodies {
+        code.resize(code.len().next_multiple_of(ALIGNMENT), 0);
         if u32::try_from(code.len() + body.bytes.len()).is_err() {
             break;
         }
@@ -62,17 +63,20 @@ pub fn write<'a>(
     head.word(SECTIONS.len() as u32);
     head.bytes(Fingerprint::BUILD.as_bytes());
     head.bytes(target.as_bytes());
+    let hashes = if is_large(code.len() as u64) { pieces::hashes(&code) } else { Vec::new() };
     let (mut table, mut contents) = (Writer::default(), Vec::new());
     let mut offset = TABLES;
     for (kind, section) in
-        SECTIONS.iter().zip([meta, &index, &code, &fields, &symbols, &names, &linked, &origins, text])
+        SECTIONS.iter().zip([meta, &index, &fields, &symbols, &names, &linked, &origins, &hashes, &code, text])
     {
         table.word(*kind as u32);
         table.word(0);
         table.long(offset as u64);
         table.long(section.len() as u64);
-        let is_text = *kind == SectionKind::Text;
-        let hash = if is_text { packed_text::hash(section) } else { blake3::hash(section) };
+        let hash = match kind {
+            SectionKind::Code | SectionKind::Text => pieces::hash(section),
+            _ => blake3::hash(section),
+        };
         table.bytes(hash.as_bytes());
         contents.push(section);
         offset += section.len();

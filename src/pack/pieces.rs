@@ -1,9 +1,11 @@
-//! The checked text in a pack's file, if it is large.
+//! Sections of a pack that are left in its file: code and a text, if they are large.
 
+use super::{ReadAt, SectionEntry};
 use crate::bytes::{Damage, Parts};
 use crate::world::LazyTable;
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The bytes that are read and hashed together.
 const PIECE: usize = 16 << 10;
@@ -11,16 +13,9 @@ const PIECE: usize = 16 << 10;
 /// The bytes that are read together, when all are checked.
 const STRETCH: usize = 16 * PIECE;
 
-/// The size up to which a text is read as a whole, in bytes.
-const SMALL: u64 = 256 << 10;
-
-/// Fills a buffer with what is in a file from an offset on; `None` if that is not there.
-pub type ReadAt = Box<dyn Fn(&mut [u8], u64) -> Option<()> + Send + Sync>;
-
-/// A text in a file. All of it has been checked once, and each piece is checked again when
-/// it is read to be used.
-pub(super) struct FileText {
-    read: ReadAt,
+/// A section in a file. Each piece is checked when it is read to be used.
+pub(super) struct FileSection {
+    read: Arc<ReadAt>,
     /// Where it begins in the file, and how long it is.
     start: u64,
     len: usize,
@@ -28,44 +23,66 @@ pub(super) struct FileText {
     pieces: LazyTable<Box<[u8]>>,
 }
 
-/// Returns whether a text of that many bytes is left in its file.
-pub(super) fn is_large(bytes: u64) -> bool {
-    bytes > SMALL
+/// Returns the hashes of the pieces of a section.
+pub(super) fn hashes(section: &[u8]) -> Vec<u8> {
+    section.chunks(PIECE).flat_map(|piece| *blake3::hash(piece).as_bytes()).collect()
 }
 
-/// Returns the hash of a text: that of the hashes of its pieces.
-pub(super) fn hash(text: &[u8]) -> blake3::Hash {
-    let mut whole = blake3::Hasher::new();
-    for piece in text.chunks(PIECE) {
-        whole.update(blake3::hash(piece).as_bytes());
+/// Returns the hash of a section that may be left in its file: that of the hashes of its pieces.
+pub(super) fn hash(section: &[u8]) -> blake3::Hash {
+    blake3::hash(&hashes(section))
+}
+
+impl FileSection {
+    /// Finds a section in a file of that size by the hashes of its pieces.
+    ///
+    /// # Errors
+    /// When it goes beyond the end, or these are not its hashes.
+    pub(super) fn find(
+        read: Arc<ReadAt>,
+        section: SectionEntry,
+        size: u64,
+        hashes: &[u8],
+    ) -> Result<Self, Damage> {
+        let SectionEntry { start, bytes, hash } = section;
+        let is_there = start.checked_add(bytes).is_some_and(|end| end <= size);
+        let len = usize::try_from(bytes).ok().filter(|_| is_there);
+        let len = len.ok_or(Damage { what: "a section beyond the end", at: 0 })?;
+        let (hashes, rest) = hashes.as_chunks();
+        let hashes: Box<[_]> = hashes.iter().map(|hash| blake3::Hash::from_bytes(*hash)).collect();
+        if !rest.is_empty() || hashes.len() != len.div_ceil(PIECE) || hash_of(&hashes) != hash {
+            return Err(Damage { what: "a damaged section", at: 0 });
+        }
+        let pieces = LazyTable::new(hashes.len());
+        Ok(Self { read, start, len, hashes, pieces })
     }
-    whole.finalize()
-}
 
-impl FileText {
-    /// Checks a text in a file.
+    /// Checks all of a section in a file.
     ///
     /// # Errors
     /// When it does not have that hash.
-    pub(super) fn check(read: ReadAt, start: u64, bytes: u64, hash: blake3::Hash) -> Result<Self, Damage> {
+    pub(super) fn check(read: Arc<ReadAt>, section: SectionEntry) -> Result<Self, Damage> {
+        let SectionEntry { start, bytes, hash } = section;
         let missing = Damage { what: "a section beyond the end", at: 0 };
         let len = usize::try_from(bytes).map_err(|_| missing)?;
-        let (mut whole, mut hashes) = (blake3::Hasher::new(), Vec::new());
+        let mut hashes = Vec::new();
         let mut stretch = vec![0; STRETCH];
         for at in (0..len).step_by(STRETCH) {
             let stretch = &mut stretch[..STRETCH.min(len - at)];
             read(stretch, start + at as u64).ok_or(missing)?;
-            for piece in stretch.chunks(PIECE) {
-                let hash = blake3::hash(piece);
-                whole.update(hash.as_bytes());
-                hashes.push(hash);
-            }
+            hashes.extend(stretch.chunks(PIECE).map(blake3::hash));
         }
-        if whole.finalize() != hash {
+        if hash_of(&hashes) != hash {
             return Err(Damage { what: "a damaged section", at: 0 });
         }
         let pieces = LazyTable::new(hashes.len());
         Ok(Self { read, start, len, hashes: hashes.into(), pieces })
+    }
+
+    /// Copies all of it to memory of its size. Returns whether it is not damaged.
+    pub(super) fn copy(&self, memory: &mut [u8]) -> bool {
+        let is_read = memory.len() == self.len && (self.read)(memory, self.start).is_some();
+        is_read && memory.chunks(PIECE).zip(&self.hashes).all(|(piece, hash)| blake3::hash(piece) == *hash)
     }
 
     fn piece(&self, number: usize) -> Option<&[u8]> {
@@ -79,7 +96,13 @@ impl FileText {
     }
 }
 
-impl Parts for FileText {
+fn hash_of(hashes: &[blake3::Hash]) -> blake3::Hash {
+    let mut whole = blake3::Hasher::new();
+    hashes.iter().for_each(|hash| _ = whole.update(hash.as_bytes()));
+    whole.finalize()
+}
+
+impl Parts for FileSection {
     fn len(&self) -> usize {
         self.len
     }
@@ -109,16 +132,15 @@ impl Parts for FileText {
 mod tests {
     use super::*;
     use parking_lot::Mutex;
-    use std::sync::Arc;
 
     /// Returns a way to read these bytes, which are after seven others.
-    fn reader(file: &Arc<Mutex<Vec<u8>>>) -> ReadAt {
+    fn reader(file: &Arc<Mutex<Vec<u8>>>) -> Arc<ReadAt> {
         let file = file.clone();
-        Box::new(move |buffer, at| {
+        Arc::new(Box::new(move |buffer: &mut [u8], at| {
             let at = usize::try_from(at).ok()?.checked_sub(7)?;
             buffer.copy_from_slice(file.lock().get(at..at + buffer.len())?);
             Some(())
-        })
+        }))
     }
 
     #[test]
@@ -126,7 +148,8 @@ mod tests {
         for len in [0, 1, PIECE - 1, PIECE, STRETCH, 2 * STRETCH + PIECE + 5] {
             let bytes: Vec<u8> = (0..len).map(|at| (at * 31 / 7) as u8).collect();
             let file = Arc::new(Mutex::new(bytes.clone()));
-            let text = FileText::check(reader(&file), 7, len as u64, hash(&bytes)).expect("it is whole");
+            let section = SectionEntry { start: 7, bytes: len as u64, hash: hash(&bytes) };
+            let text = FileSection::check(reader(&file), section).expect("it is whole");
             assert_eq!(Parts::len(&text), len);
             let places = [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, len / 2, len.saturating_sub(1), len];
             for start in places {
@@ -140,10 +163,37 @@ mod tests {
     }
 
     #[test]
+    fn a_section_that_is_found_is_checked_when_it_is_used() {
+        let bytes: Vec<u8> = (0..3 * STRETCH + 100).map(|at| (at * 31 / 7) as u8).collect();
+        let file = Arc::new(Mutex::new(bytes.clone()));
+        let section = |bytes: u64| SectionEntry { start: 7, bytes, hash: hash(&file.lock()) };
+        let (len, known) = (bytes.len() as u64, hashes(&bytes));
+        let find = |len, hashes: &[u8]| {
+            let found = FileSection::find(reader(&file), section(len), bytes.len() as u64 + 7, hashes);
+            found.map_err(|damage| damage.what)
+        };
+        let found = find(len, &known).expect("it is whole");
+        let mut memory = vec![0; bytes.len()];
+        assert!(found.copy(&mut memory) && memory == bytes);
+        assert!(!found.copy(&mut vec![0; bytes.len() - 1]));
+        assert_eq!(find(len + 1, &known).err(), Some("a section beyond the end"));
+        let mut others = known.clone();
+        others[40] ^= 1;
+        for wrong in [&others[..], &known[..known.len() - 32], &known[1..], &[]] {
+            assert_eq!(find(len, wrong).err(), Some("a damaged section"));
+        }
+        file.lock()[PIECE] ^= 1;
+        assert!(!found.copy(&mut memory));
+        assert_eq!(found.part(0..5).as_deref(), bytes.get(..5));
+        assert_eq!(found.part(PIECE..PIECE + 5), None);
+    }
+
+    #[test]
     fn a_text_that_changes_is_refused_at_once_or_when_it_is_used() {
         let bytes = vec![5; 3 * STRETCH];
         let file = Arc::new(Mutex::new(bytes.clone()));
-        let check = |len: u64| FileText::check(reader(&file), 7, len, hash(&bytes));
+        let section = |len: u64| SectionEntry { start: 7, bytes: len, hash: hash(&bytes) };
+        let check = |len: u64| FileSection::check(reader(&file), section(len));
         let text = check(bytes.len() as u64).expect("it is whole");
         assert!(check(bytes.len() as u64 + 1).is_err() && check(bytes.len() as u64 - 1).is_err());
         assert_eq!(text.part(0..3).as_deref(), Some(&[5; 3][..]));
