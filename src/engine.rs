@@ -122,6 +122,9 @@ impl Engine {
             Fence::announce();
         }
         let (cache, image_failures) = cache(&config)?;
+        if config.mode == Mode::Eager && cache.is_none() {
+            Self::warm_up();
+        }
         let known = || Arc::new(environment(&config.limits, &names, &hosts));
         let is_same = |prelude: &Prelude| {
             prelude.snapshot.environment == reading_identity(&config.limits, &names, &hosts)

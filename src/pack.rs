@@ -40,6 +40,7 @@ use crate::bytes::{Damage, Parts, Reader, SharedBytes, SharedParts, StoredBytes}
 use crate::fingerprint::Fingerprint;
 use crate::process;
 use origin::CodeOrigin;
+use pieces::FileSection;
 use portable::{Field, FieldKind, PortableCode};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -47,7 +48,6 @@ use std::sync::Arc;
 pub use store::{CodeStore, StoreCounts};
 #[cfg(fuzzing)]
 pub use testing::damaged_packs;
-use pieces::FileSection;
 pub use writing::write;
 
 const MAGIC: &[u8; 8] = b"KALPACK\n";

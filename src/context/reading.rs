@@ -72,6 +72,9 @@ impl Context {
         self.debugger.iter().for_each(Debugger::forget_ending);
         let engine = self.engine.clone();
         let opened = engine.open_cached(source, None);
+        if engine.mode() == Mode::Eager && opened.is_none() && source.text().contains("def") {
+            Engine::warm_up();
+        }
         let limits = engine.config().limits;
         let poll = self.poll();
         // A debugger finds places by the source it has been given.

@@ -8,7 +8,7 @@ use super::slots::CallTarget;
 use super::tier::CompilePlan;
 use super::worker::Urgency;
 use super::{Jit, batch, refusal};
-use crate::codegen::{CodegenError, HAS_COMPILER};
+use crate::codegen::{CodegenError, HAS_COMPILER, may_loop};
 use crate::failure::Failure;
 use crate::process::Generation;
 use crate::stop::StopHandle;
@@ -67,16 +67,24 @@ pub(super) fn claim_pending(
 }
 
 /// Compiles definitions in the background, as names mean them now, whenever a worker comes
-/// to it: so the same program gets the same code in every run.
+/// to it: so the same program gets the same code in every run. What may loop has a pipeline of its
+/// own, so it goes to another worker than the rest; and before it, as it takes longer.
 pub(super) fn make_later(
     jit: &Arc<Jit>,
     bindings: &Arc<Bindings>,
     definitions: &[Arc<Definition>],
 ) -> Result<(), Failure> {
-    for batch in definitions.chunks(batch::SIZE) {
-        let (jit_of_worker, request) = (jit.clone(), Request::new(bindings, batch.to_vec()));
-        for definition in batch {
-            bindings.queued().keep_plan(definition, batch::plan(jit, bindings, definition));
+    let plan = |definition: &Arc<Definition>| {
+        let plan = batch::plan(jit, bindings, definition);
+        (may_loop(definition.function(), &plan.assumptions.inlined), definition.clone(), plan)
+    };
+    let (loops, others): (Vec<_>, Vec<_>) =
+        definitions.iter().map(plan).partition(|(may_loop, ..)| *may_loop);
+    for batch in loops.chunks(batch::SIZE).chain(others.chunks(batch::SIZE)) {
+        let definitions = batch.iter().map(|(_, definition, _)| definition.clone()).collect();
+        let (jit_of_worker, request) = (jit.clone(), Request::new(bindings, definitions));
+        for (_, definition, plan) in batch {
+            bindings.queued().keep_plan(definition, plan.clone());
         }
         jit.later(Urgency::Later, move || {
             _ = batch::make(&jit_of_worker, request.bindings(), request.definitions());

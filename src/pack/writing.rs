@@ -66,8 +66,9 @@ pub fn write<'a>(
     let hashes = if is_large(code.len() as u64) { pieces::hashes(&code) } else { Vec::new() };
     let (mut table, mut contents) = (Writer::default(), Vec::new());
     let mut offset = TABLES;
-    for (kind, section) in
-        SECTIONS.iter().zip([meta, &index, &fields, &symbols, &names, &linked, &origins, &hashes, &code, text])
+    for (kind, section) in SECTIONS
+        .iter()
+        .zip([meta, &index, &fields, &symbols, &names, &linked, &origins, &hashes, &code, text])
     {
         table.word(*kind as u32);
         table.word(0);
