@@ -205,8 +205,9 @@ fn start(
     {
         reporter.line(&stats);
     }
-    context.engine().write_cache();
+    // To write the one takes away what the other has.
     context.engine().update_engine_cache();
+    context.engine().write_cache();
     if options.trace_cache {
         match context.beginning() {
             Beginning::Empty => {}

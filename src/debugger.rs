@@ -366,7 +366,8 @@ impl Inner {
         self.stops_at_first = false;
         let has_arrived = self.start.is_some_and(|start| self.plan.has_arrived(start, now));
         let is_due = match stop.reason {
-            Reason::Place => is_first || has_arrived || self.is_at_breakpoint(stop, &frame, &tape),
+            // A breakpoint counts its hits wherever the run stops anyway.
+            Reason::Place => self.is_at_breakpoint(stop, &frame, &tape) || is_first || has_arrived,
             Reason::Interrupt | Reason::Nonfinite(_) | Reason::Failure => true,
         };
         if !is_due {

@@ -14,6 +14,9 @@
 //! the checked texts, in another version, its *base*. An image is data in an executable, in a shared object, or in a file
 //! alone; its packs are read where they are.
 
+mod mapped;
+mod shared_object;
+
 use crate::bytes::{Damage, Reader, SharedBytes, Writer};
 use crate::cache::{BuiltText, ImageText};
 use crate::fingerprint::Fingerprint;
@@ -21,8 +24,9 @@ use crate::prelude::{Prelude, Snapshot};
 use crate::processor::FeatureSet;
 use crate::source::Source;
 use crate::tier::Level;
-use libloading::os::unix::Library;
+use mapped::MappedFile;
 use serde::{Deserialize, Serialize};
+pub(crate) use shared_object::{SIZE_SYMBOL, START_SYMBOL};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,12 +41,6 @@ const NO_BASE: u32 = u32::MAX;
 
 /// The bytes before the head.
 const PREFIX: usize = 84;
-
-/// The symbols of an image in a shared object or an executable: its first byte, and its
-/// size as a number of eight bytes.
-pub(crate) const START_SYMBOL: &str = "kal_image";
-/// See [`START_SYMBOL`].
-pub(crate) const SIZE_SYMBOL: &str = "kal_image_size";
 
 /// A program and its modules, checked and compiled ahead for several processors.
 ///
@@ -145,29 +143,22 @@ pub(crate) fn target_of(features: FeatureSet) -> Fingerprint {
 
 #[allow(unsafe_code)]
 impl Image {
-    /// Loads the image in a shared object.
+    /// Loads the image in a shared object. Nothing of that is executed but code in the image,
+    /// when programs call it; its pages are shared with other processes.
     ///
     /// # Errors
     /// If it cannot be loaded, is no image of this build, or is damaged.
     ///
     /// # Safety
-    /// The initialisers of the shared object may run in this process, and the code in the
-    /// image may be run: it was made by [`ImageBuilder`](crate::ImageBuilder), and only trusted users could change it.
+    /// The code in the image may be run: it was made by [`ImageBuilder`](crate::ImageBuilder), and
+    /// only trusted users could change it. The file is not written while it is in use: one that
+    /// takes its place does no harm.
     pub unsafe fn load(path: &Path) -> Result<Self, ImageError> {
-        let failed = |error: libloading::Error| ImageError::Load(path.to_owned(), error.to_string());
-        // A name without a slash would be looked for elsewhere.
-        let file =
-            path.canonicalize().map_err(|error| ImageError::Load(path.to_owned(), error.to_string()))?;
-        // SAFETY: the caller vouches for the initialisers.
-        let library =
-            unsafe { Library::open(Some(&file), libc::RTLD_LAZY | libc::RTLD_LOCAL) }.map_err(failed)?;
-        // SAFETY: what defines these symbols is an image, as the caller says.
-        let bytes = unsafe {
-            let start = *library.get::<*const u8>(format!("{START_SYMBOL}\0").as_bytes()).map_err(failed)?;
-            let size = **library.get::<*const u64>(format!("{SIZE_SYMBOL}\0").as_bytes()).map_err(failed)?;
-            std::slice::from_raw_parts(start, usize::try_from(size).unwrap_or(0))
-        };
-        Self::read(path.display().to_string(), Arc::new(LoadedBytes { bytes, _library: library }))
+        let failed = |reason: String| ImageError::Load(path.to_owned(), reason);
+        // SAFETY: the file is not written, as the caller says.
+        let file = unsafe { MappedFile::open(path) }.map_err(|error| failed(error.to_string()))?;
+        let place = shared_object::find(file.bytes()).map_err(|reason| failed(reason.to_owned()))?;
+        Self::read(path.display().to_string(), Arc::new(LoadedBytes { file, place }))
     }
 
     /// Reads an image that is in memory.
@@ -299,15 +290,15 @@ impl std::fmt::Debug for Image {
     }
 }
 
-/// The bytes of an image in a shared object, which stays loaded.
+/// The bytes of an image in a shared object.
 struct LoadedBytes {
-    bytes: &'static [u8],
-    _library: Library,
+    file: MappedFile,
+    place: Range<usize>,
 }
 
 impl AsRef<[u8]> for LoadedBytes {
     fn as_ref(&self) -> &[u8] {
-        self.bytes
+        &self.file.bytes()[self.place.clone()]
     }
 }
 

@@ -59,6 +59,8 @@ pub struct BuiltImage {
     pub bytes: Vec<u8>,
     /// Its versions, in the order of the processors.
     pub versions: Vec<BuiltVersion>,
+    /// The names of the texts in it, of sources and of modules: mostly their files.
+    pub texts: Vec<String>,
     /// The names that were wanted and are not defined.
     pub unknown: Vec<String>,
 }
@@ -175,7 +177,8 @@ impl ImageBuilder {
             functions: version.functions,
             bytes: version.packs.iter().map(Vec::len).sum(),
         };
-        Ok(BuiltImage { bytes, versions: versions.iter().map(version).collect(), unknown })
+        let names = texts.iter().map(|text| text.source.name().to_owned()).collect();
+        Ok(BuiltImage { bytes, versions: versions.iter().map(version).collect(), texts: names, unknown })
     }
 
     /// Runs a prelude. Returns it with what it has left.

@@ -40,7 +40,8 @@ use crate::bytes::{Damage, Parts, Reader, SharedBytes, SharedParts, StoredBytes}
 use crate::fingerprint::Fingerprint;
 use crate::process;
 use origin::CodeOrigin;
-use pieces::FileSection;
+pub use pieces::ReadAt;
+use pieces::{FileSection, SectionEntry};
 use portable::{Field, FieldKind, PortableCode};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -99,9 +100,6 @@ const SECTIONS: [SectionKind; 10] = [
 
 /// The size up to which code and a text are read with the rest, in bytes.
 const SMALL: u64 = 256 << 10;
-
-/// Fills a buffer with what is in a file from an offset on; `None` if that is not there.
-pub type ReadAt = Box<dyn Fn(&mut [u8], u64) -> Option<()> + Send + Sync>;
 
 /// Returns whether a section of that many bytes is left in its file.
 fn is_large(bytes: u64) -> bool {
@@ -348,14 +346,6 @@ impl Parts for PackedText {
             None => self.0.section(SectionKind::Text).get(range).map(Cow::Borrowed),
         }
     }
-}
-
-/// What the table of sections says of one.
-#[derive(Clone, Copy)]
-struct SectionEntry {
-    start: u64,
-    bytes: u64,
-    hash: blake3::Hash,
 }
 
 /// What comes before the sections of a pack.

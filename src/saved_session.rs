@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! magic 8 | length 8 | checksum 8 | the script
-//! format 4 | length 8 | checksum 8 | for each variable: name, bits 8
+//! format 4 | length 8 | checksum 8 | random numbers 32, then for each variable: name, bits 8
 //! the pack, to the end
 //! ```
 //!
@@ -17,17 +17,26 @@ use crate::bytes::{Damage, Reader, Writer, checksum};
 const MAGIC: &[u8; 8] = b"\xffKALSESS";
 
 /// The format of what follows the script.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// What a session consists of.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct SavedSession {
     /// A program that defines what is defined and declares what is declared.
     pub(crate) script: String,
-    /// The variables with the bits of their values; `None` if the format is another one.
-    pub(crate) variables: Option<Vec<(String, u64)>>,
+    /// The values of this moment; `None` if the format is another one.
+    pub(crate) values: Option<SavedValues>,
     /// The pack; empty if there is none.
     pub(crate) pack: Vec<u8>,
+}
+
+/// What a session has computed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct SavedValues {
+    /// The variables with the bits of their values.
+    pub(crate) variables: Vec<(String, u64)>,
+    /// Where random numbers go on.
+    pub(crate) random: [u64; 4],
 }
 
 /// Returns whether bytes begin like a saved session; they may still be damaged.
@@ -42,13 +51,14 @@ impl SavedSession {
         writer.bytes(MAGIC);
         part(&mut writer, self.script.as_bytes());
         writer.word(FORMAT);
-        let (mut variables, known) = (Writer::default(), self.variables.as_deref().unwrap_or_default());
-        variables.count(known.len());
-        for (name, bits) in known {
-            variables.text(name);
-            variables.long(*bits);
+        let (mut values, known) = (Writer::default(), self.values.clone().unwrap_or_default());
+        known.random.iter().for_each(|word| values.long(*word));
+        values.count(known.variables.len());
+        for (name, bits) in &known.variables {
+            values.text(name);
+            values.long(*bits);
         }
-        part(&mut writer, &variables.finish());
+        part(&mut writer, &values.finish());
         writer.bytes(&self.pack);
         writer.finish()
     }
@@ -65,12 +75,13 @@ impl SavedSession {
         let script =
             std::str::from_utf8(script).map_err(|_| reader.damage("a script that is no text"))?.to_owned();
         if reader.word()? != FORMAT {
-            return Ok(Self { script, variables: None, pack: Vec::new() });
+            return Ok(Self { script, values: None, pack: Vec::new() });
         }
-        let mut variables = Reader::new(whole(&mut reader)?);
-        let known = variables.many(|reader| Ok((reader.text()?.to_owned(), reader.long()?)))?;
-        variables.expect(variables.rest().is_empty(), "bytes after the variables")?;
-        Ok(Self { script, variables: Some(known.into()), pack: reader.rest().to_vec() })
+        let mut values = Reader::new(whole(&mut reader)?);
+        let random = [values.long()?, values.long()?, values.long()?, values.long()?];
+        let variables = values.many(|reader| Ok((reader.text()?.to_owned(), reader.long()?)))?.into();
+        values.expect(values.rest().is_empty(), "bytes after the variables")?;
+        Ok(Self { script, values: Some(SavedValues { variables, random }), pack: reader.rest().to_vec() })
     }
 }
 
@@ -97,7 +108,8 @@ mod tests {
     fn session() -> SavedSession {
         let variables =
             vec![("größe".to_owned(), f64::NAN.to_bits() | 7), ("x".to_owned(), (-0.0_f64).to_bits())];
-        SavedSession { script: "var größe = 1\n".into(), variables: Some(variables), pack: vec![1, 2, 3] }
+        let values = SavedValues { variables, random: [1, 2, 3, u64::MAX] };
+        SavedSession { script: "var größe = 1\n".into(), values: Some(values), pack: vec![1, 2, 3] }
     }
 
     #[test]
@@ -112,7 +124,7 @@ mod tests {
         let mut bytes = session().to_bytes();
         let at = MAGIC.len() + 16 + session().script.len();
         bytes[at] += 1;
-        let read = SavedSession { variables: None, pack: Vec::new(), ..session() };
+        let read = SavedSession { values: None, pack: Vec::new(), ..session() };
         assert_eq!(SavedSession::from_bytes(&bytes), Ok(read));
     }
 

@@ -63,7 +63,7 @@ impl EngineInner {
         let Some(file) = &engine_cache.store else { return };
         let is_due = match engine_cache.update {
             UpdatePolicy::Always => true,
-            UpdatePolicy::NewCode => cache.store().counts().misses > 0,
+            UpdatePolicy::NewCode => cache.store().counts().misses > 0 || cache.uses_code_of_files(),
             UpdatePolicy::NewSource => cache.has_new_text(),
             UpdatePolicy::NewRoot => self.has_new_definition(cache),
             UpdatePolicy::Never => false,

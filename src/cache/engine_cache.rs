@@ -60,7 +60,7 @@ pub enum CompilePolicy {
 pub enum UpdatePolicy {
     /// Whenever an engine ends.
     Always,
-    /// If something was compiled that was not in it. The default.
+    /// If something was compiled, or found elsewhere, that was not in it. The default.
     #[default]
     NewCode,
     /// If a text was read that was not in it.
@@ -134,6 +134,9 @@ impl EngineCache {
         if size > self.most_bytes {
             return Err(format!("{size} bytes are more than the {} that are allowed", self.most_bytes));
         }
+        if !is_replaceable(file) {
+            return Err("another file is there, which is no engine cache".into());
+        }
         let key = trust::key_or_new(&self.key)?;
         let mut head = MAGIC.to_vec();
         head.extend_from_slice(target.as_bytes());
@@ -147,6 +150,19 @@ impl EngineCache {
         });
         written.map(|_| size).map_err(|error| error.to_string())
     }
+}
+
+/// Returns whether an engine cache may take the place of what is at a path: nothing, nothing in
+/// a file, or an engine cache.
+fn is_replaceable(path: &Path) -> bool {
+    let Ok(data) = path.metadata() else { return path.symlink_metadata().is_err() };
+    let begins_as_one = || {
+        let mut magic = [0; MAGIC.len()];
+        std::fs::File::open(path)
+            .and_then(|mut file| file.read_exact(&mut magic))
+            .is_ok_and(|()| magic == *MAGIC)
+    };
+    data.is_file() && (data.len() == 0 || begins_as_one())
 }
 
 /// Returns the keyed hash of what is before it and of the image.

@@ -169,6 +169,11 @@ impl CachedSource {
         }
     }
 
+    /// Returns the packs of the text that are parts of images.
+    pub(super) fn image_packs(&self) -> impl Iterator<Item = &Pack> {
+        self.shipped.iter().filter(|own| own.file.as_os_str().is_empty()).map(|own| &*own.pack)
+    }
+
     /// Returns whether it is the script of a session.
     pub(super) fn is_session(&self) -> bool {
         self.is_session

@@ -71,6 +71,17 @@ impl Cache {
         packs
     }
 
+    /// Returns whether code was used that is in no image.
+    pub fn uses_code_of_files(&self) -> bool {
+        self.sources(|sources| {
+            sources.iter().any(|source| {
+                let used = self.store.copy(source.source.name()).unwrap_or_default().used();
+                let in_image = |code: &_| source.image_packs().any(|pack| pack.find(code).is_some());
+                used.iter().any(|code| !in_image(code))
+            })
+        })
+    }
+
     /// Returns the code that was made of the functions of a source, and what was found of them.
     fn kept_code(&self, source: &str) -> Vec<MadeCode> {
         let kept = self.store.copy(source).unwrap_or_default();

@@ -6,8 +6,9 @@ use super::linking::{LinkArguments, Linked, link};
 use super::options::CommonOptions;
 use crate::image_builder::Wanted;
 use crate::terminal::exit::Exit;
-use crate::terminal::file::write_atomically;
+use crate::terminal::file::{is_same_file, write_atomically};
 use crate::terminal::read::read;
+use crate::terminal::replacement::Replacement;
 use crate::terminal::report::Reporter;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -56,6 +57,7 @@ fn executable(
 ) -> Result<(), BuildError> {
     let source = read(&arguments.file).map_err(BuildError::of)?;
     let built = ahead(&arguments.ahead, &[source], true, None, options, reporter)?;
+    arguments.ahead.keep_inputs(&built, &[&arguments.output])?;
     link(&built.bytes, Linked::Executable, &arguments.output, &arguments.linking).map_err(BuildError::of)
 }
 
@@ -67,14 +69,25 @@ fn library(
     let source = read(&arguments.file).map_err(BuildError::of)?;
     let engine = options.engine(&[]).map_err(BuildError::of)?;
     let header = arguments.header.clone().unwrap_or_else(|| arguments.output.with_extension("h"));
-    let library = CLibrary::new(&source, &engine, &arguments.export, &arguments.output, &header);
+    let prelude = arguments.ahead.prelude()?;
+    let files = (arguments.output.as_path(), header.as_path());
+    let library = CLibrary::new(&source, prelude.as_ref(), &engine, &arguments.export, files);
     let library = library.map_err(|error| match error {
         CLibraryError::Mistakes(mistakes) => BuildError::Mistakes(mistakes),
         error => BuildError::of(error),
     })?;
+    reporter.diagnostics(&library.warnings);
     library.left_out.iter().for_each(|note| reporter.line(&format!("note: {note}")));
     let wanted = Wanted::Named(&library.functions);
     let built = ahead(&arguments.ahead, &[source], true, Some(wanted), options, reporter)?;
+    arguments.ahead.keep_inputs(&built, &[&arguments.output, &header])?;
+    if header == arguments.output || is_same_file(&header, &arguments.output) {
+        return Err(BuildError::Problem("the library and its header would be one file".to_owned()));
+    }
+    // It is written last, and must not be what fails then.
+    let begun = Replacement::of(&header);
+    let begun = begun.map_err(|error| BuildError::Problem(format!("{}: {error}", header.display())))?;
+    drop(begun);
     let header_name = header.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let linked = Linked::Library {
         source: &library.source,

@@ -3,7 +3,7 @@
 //! Each function of the library is one in C, which calls the runtime by number. The source
 //! defines what the header declares, so the C compiler checks that they agree.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::draft::Draft;
 use crate::engine::Engine;
 use crate::host::is_of_process;
@@ -27,6 +27,8 @@ pub(super) struct CLibrary {
     pub(super) header: String,
     /// What is not exported, and why, if all that C can spell is.
     pub(super) left_out: Vec<String>,
+    /// What is likely to be wrong with the program.
+    pub(super) warnings: Vec<Diagnostic>,
 }
 
 /// Why a program is no library for C.
@@ -41,21 +43,9 @@ pub(super) enum CLibraryError {
     /// There is no such function.
     #[error("--export: no function `{0}` is defined")]
     Unknown(String),
-    /// It takes functions.
-    #[error("--export: `{0}` takes functions, which C cannot give")]
-    Pattern(String),
-    /// C cannot spell its name.
-    #[error("--export: C cannot spell `{0}`; `{0}=NAME` gives it another name")]
-    Unspellable(String),
-    /// It would take the place of another function.
-    #[error(
-        "--export: the C library has a `{0}`, whose place this one would take in the whole process; \
-         `{0}=NAME` gives it another name"
-    )]
-    Taken(String),
-    /// Two functions have one name.
-    #[error("--export: two functions would be called `{0}`")]
-    Twice(String),
+    /// It cannot be exported under that name.
+    #[error("--export: {}", .problem.refused(.name, .c_name))]
+    Refused { name: String, c_name: String, problem: ExportProblem },
     /// There are no functions.
     #[error("there is no function that C could call")]
     Nothing,
@@ -64,6 +54,51 @@ pub(super) enum CLibraryError {
         "{0}: the name of the library begins its functions in C, as in `stats_context_new`; letters, digits and `_` are expected after `lib`"
     )]
     Library(String),
+}
+
+/// Why a function cannot be exported under a name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum ExportProblem {
+    /// It takes functions.
+    Pattern,
+    /// C cannot spell it.
+    Unspellable,
+    /// It would take the place of another function.
+    Taken,
+    /// Standard headers define a macro of that name.
+    Macro,
+    /// Two functions would have it; one of them may be what the library has for each export or
+    /// for itself.
+    Twice(String),
+}
+
+impl ExportProblem {
+    /// Returns the error for a name that was asked for.
+    fn refused(&self, name: &str, c_name: &str) -> String {
+        let other = format!("`{name}=NAME` gives it another name");
+        match self {
+            Self::Pattern => format!("`{name}` takes functions, which C cannot give"),
+            Self::Unspellable => format!("C cannot spell `{c_name}`; {other}"),
+            Self::Taken => format!(
+                "the C library has a `{c_name}`, whose place this one would take in the whole process; {other}"
+            ),
+            Self::Macro => format!("`{c_name}` is a macro in headers of the C library; {other}"),
+            Self::Twice(symbol) => format!("two functions would be called `{symbol}`"),
+        }
+    }
+
+    /// Returns the note on a function that was not asked for.
+    fn note(&self, name: &str) -> String {
+        let other = format!("`--export '{name}=NAME'` gives it another name");
+        let why = match self {
+            Self::Pattern => "it takes functions, which C cannot give".to_owned(),
+            Self::Unspellable => format!("C cannot spell it; {other}"),
+            Self::Taken => format!("the C library has one; {other}"),
+            Self::Macro => format!("it is a macro in headers of the C library; {other}"),
+            Self::Twice(symbol) => format!("two functions would be called `{symbol}`; {other}"),
+        };
+        format!("`{name}` is not exported: {why}")
+    }
 }
 
 /// A function of a library.
@@ -82,6 +117,35 @@ const RESERVED: &str = " alignas alignof and and_eq asm auto bitand bitor bool b
     short signed sizeof static static_assert static_cast struct switch template this thread_local throw true try \
     typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while xor xor_eq ";
 
+/// Macros of standard headers, and of compilers outside their strict modes, that a function or a
+/// parameter could be called like; and what others of them begin with.
+const MACROS: &str = " ATOMIC_VAR_INIT BUFSIZ CHAR_BIT CLOCKS_PER_SEC CMPLX EDOM EILSEQ EOF ERANGE EXIT_FAILURE \
+    EXIT_SUCCESS FOPEN_MAX HUGE HUGE_VAL HUGE_VALF HUGE_VALL I INFINITY MAXFLOAT MB_CUR_MAX NAN NDEBUG NULL RAND_MAX \
+    SEEK_CUR SEEK_END SEEK_SET TMP_MAX WEOF assert complex errno fpclassify i386 imaginary isfinite isgreater \
+    isgreaterequal isinf isless islessequal islessgreater isnan isnormal isunordered kill_dependency linux \
+    math_errhandling noreturn offsetof setjmp signbit stderr stdin stdout unix va_arg va_copy va_end va_start ";
+const MACRO_PREFIXES: [&str; 15] = [
+    "M_",
+    "FP_",
+    "FE_",
+    "FLT_",
+    "DBL_",
+    "LDBL_",
+    "INT_",
+    "UINT_",
+    "LONG_",
+    "SHRT_",
+    "SIG_",
+    "LC_",
+    "PRI_",
+    "SCN_",
+    "FILENAME_",
+];
+
+fn is_macro(name: &str) -> bool {
+    MACROS.contains(&format!(" {name} ")) || MACRO_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
 fn is_c_name(name: &str) -> bool {
     let is_identifier = !name.is_empty()
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -91,37 +155,49 @@ fn is_c_name(name: &str) -> bool {
 }
 
 impl CLibrary {
-    /// Returns what is generated for a source, which exports these functions, `NAME` or
-    /// `NAME=C_NAME`, or all that C can spell.
+    /// Returns what is generated for a source, after a prelude, which exports these functions,
+    /// `NAME` or `NAME=C_NAME`, or all that C can spell.
     ///
     /// # Errors
     /// Why it is no library.
     pub(super) fn new(
         source: &Source,
+        prelude: Option<&Source>,
         engine: &Engine,
         exports: &[String],
-        output: &Path,
-        header: &Path,
+        (output, header): (&Path, &Path),
     ) -> Result<Self, CLibraryError> {
-        let draft = Draft::new(std::slice::from_ref(source), engine);
-        if !draft.diagnostics.is_empty() {
-            return Err(CLibraryError::Mistakes(draft.diagnostics));
+        // The prelude comes before.
+        let sources: Vec<Source> = prelude.into_iter().chain([source]).cloned().collect();
+        let draft = Draft::new(&sources, engine);
+        let (mistakes, warnings): (Vec<_>, Vec<_>) =
+            draft.diagnostics.iter().cloned().partition(|found| found.severity == Severity::Error);
+        if !mistakes.is_empty() {
+            return Err(CLibraryError::Mistakes(mistakes));
         }
+        let is_own = |function: &Arc<CheckedFunction>| function.source.name() == source.name();
         let expression = draft.items.iter().find_map(|item| match item {
-            CheckedItem::Expression(function) | CheckedItem::Effect(function) => Some(function),
+            CheckedItem::Expression(function) | CheckedItem::Effect(function) => {
+                Some(function).filter(|function| is_own(function))
+            }
             _ => None,
         });
         if let Some(function) = expression {
             let (line, column) = source.position(function.span.start);
             return Err(CLibraryError::Expression(source.name().to_owned(), line, column));
         }
-        let mut left_out = Vec::new();
-        let exports = chosen(&draft, engine, exports, &mut left_out)?;
         let prefix = prefix(output)?;
+        let mut left_out = Vec::new();
+        let own = draft.items.iter().filter_map(|item| match item {
+            CheckedItem::Definition(function, _) => Some(function).filter(|function| is_own(function)),
+            _ => None,
+        });
+        let exports = chosen(&own.cloned().collect::<Vec<_>>(), &prefix, engine, exports, &mut left_out)?;
         let guard = format!("{}_H", prefix.to_uppercase());
         let text = Generated { prefix, exports: &exports };
         let made_from = Path::new(source.name()).file_name().unwrap_or_default().to_string_lossy();
         Ok(Self {
+            warnings,
             functions: exports.iter().map(|export| export.name.clone()).collect(),
             left_out,
             symbols: text.symbols(),
@@ -141,78 +217,103 @@ fn prefix(output: &Path) -> Result<String, CLibraryError> {
 
 /// Returns the functions to export. If all are, adds those to `left_out` that cannot be.
 fn chosen(
-    draft: &Draft<'_>,
+    functions: &[Arc<CheckedFunction>],
+    prefix: &str,
     engine: &Engine,
     asked: &[String],
     left_out: &mut Vec<String>,
 ) -> Result<Vec<Export>, CLibraryError> {
     let names = engine.names();
-    let defined = |name: &str| {
-        let functions = draft.items.iter().rev().filter_map(|item| match item {
-            CheckedItem::Definition(function, _) => Some(function),
-            _ => None,
+    // The last definition of a name is in force.
+    let defined = |name: &str| functions.iter().rev().find(|function| *names.text(function.name) == *name);
+    let mut exports: Vec<Export> = Vec::new();
+    let mut symbols = general_symbols(prefix);
+    let mut export = |function: &Arc<CheckedFunction>, name: &str, c_name: &str| {
+        let own = [c_name.to_owned(), format!("{c_name}_in")];
+        if let Some(problem) = problem(function, c_name, &own, &symbols) {
+            return Some(problem);
+        }
+        symbols.extend(own);
+        let parameters = function.parameters.iter().map(|name| names.text(*name).to_string());
+        exports.push(Export {
+            function: function.clone(),
+            name: name.to_owned(),
+            c_name: c_name.to_owned(),
+            parameters: c_parameters(parameters.collect()),
         });
-        functions.into_iter().find(|function| *names.text(function.name) == *name).cloned()
+        None
     };
-    let mut pairs: Vec<(String, String)> = Vec::new();
     if asked.is_empty() {
-        for item in &draft.items {
-            let CheckedItem::Definition(function, _) = item else { continue };
+        let mut known: Vec<String> = Vec::new();
+        for function in functions {
             let name = names.text(function.name).to_string();
-            if name.starts_with('_') || pairs.iter().any(|(known, _)| *known == name) {
+            if name.starts_with('_') || known.contains(&name) {
                 continue;
             }
-            let why = if !function.functions.is_empty() {
-                Some("it takes functions, which C cannot give".to_owned())
-            } else if !is_c_name(&name) {
-                Some(format!("C cannot spell it; `--export '{name}=NAME'` gives it another name"))
-            } else if is_of_process(&name) {
-                Some(format!("the C library has one; `--export {name}=NAME` gives it another name"))
-            } else {
-                None
-            };
-            match why {
-                Some(why) => left_out.push(format!("`{name}` is not exported: {why}")),
-                None => pairs.push((name.clone(), name)),
-            }
+            let last = defined(&name).unwrap_or(function);
+            left_out.extend(export(last, &name, &name).map(|problem| problem.note(&name)));
+            known.push(name);
         }
     }
-    for export in asked {
+    for asked in asked {
         // An operator may be one that has a `=`.
-        let (name, c_name) = match export.rsplit_once('=') {
-            Some((name, c_name)) if is_c_name(c_name) && !name.is_empty() => (name, c_name),
-            _ => (export.as_str(), export.as_str()),
-        };
-        pairs.push((name.to_owned(), c_name.to_owned()));
-    }
-    let mut exports: Vec<Export> = Vec::new();
-    for (name, c_name) in pairs {
-        let function = defined(&name).ok_or_else(|| CLibraryError::Unknown(name.clone()))?;
-        if !function.functions.is_empty() {
-            return Err(CLibraryError::Pattern(name));
+        let parts = asked.rsplit_once('=').filter(|(name, c_name)| {
+            defined(asked).is_none() && (defined(name).is_some() || is_c_name(c_name))
+        });
+        let (name, c_name) = parts.unwrap_or((asked, asked));
+        let function = defined(name).ok_or_else(|| CLibraryError::Unknown(name.to_owned()))?;
+        if let Some(problem) = export(function, name, c_name) {
+            let (name, c_name) = (name.to_owned(), c_name.to_owned());
+            return Err(CLibraryError::Refused { name, c_name, problem });
         }
-        if !is_c_name(&c_name) {
-            return Err(CLibraryError::Unspellable(name));
-        }
-        if is_of_process(&c_name) {
-            return Err(CLibraryError::Taken(c_name));
-        }
-        if exports.iter().any(|export| export.c_name == c_name) {
-            return Err(CLibraryError::Twice(c_name));
-        }
-        let parameter = |(number, name): (usize, &_)| {
-            let name = names.text(*name).to_string();
-            // A name could be that of a function, or of something that a header defines.
-            if is_c_name(&name) { name } else { format!("x{}", number + 1) }
-        };
-        let mut parameters: Vec<String> = function.parameters.iter().enumerate().map(parameter).collect();
-        let is_double = (1..parameters.len()).any(|at| parameters[..at].contains(&parameters[at]));
-        if is_double || parameters.iter().any(|name| ["context", "result"].contains(&name.as_str())) {
-            parameters = (1..=parameters.len()).map(|number| format!("x{number}")).collect();
-        }
-        exports.push(Export { function, name, c_name, parameters });
     }
     if exports.is_empty() { Err(CLibraryError::Nothing) } else { Ok(exports) }
+}
+
+/// Returns why a function cannot be exported under a name, with these symbols, into a library that
+/// has others.
+fn problem(
+    function: &CheckedFunction,
+    c_name: &str,
+    own: &[String],
+    others: &[String],
+) -> Option<ExportProblem> {
+    if !function.functions.is_empty() {
+        Some(ExportProblem::Pattern)
+    } else if !is_c_name(c_name) {
+        Some(ExportProblem::Unspellable)
+    } else if is_of_process(c_name) {
+        Some(ExportProblem::Taken)
+    } else if is_macro(c_name) {
+        Some(ExportProblem::Macro)
+    } else {
+        let twice = own.iter().find(|symbol| others.contains(symbol) || symbol.starts_with("kal_library_"));
+        twice.cloned().map(ExportProblem::Twice)
+    }
+}
+
+/// Returns the names of parameters in C.
+fn c_parameters(names: Vec<String>) -> Vec<String> {
+    let is_double = (1..names.len()).any(|at| names[..at].contains(&names[at]));
+    let fits = |(number, name): (usize, String)| {
+        // A name could be that of a function, or of something that a header defines.
+        if is_c_name(&name) && !is_macro(&name) { name } else { format!("x{}", number + 1) }
+    };
+    let count = names.len();
+    let named: Vec<String> = names.into_iter().enumerate().map(fits).collect();
+    let is_taken = |name: &String| ["context", "result"].contains(&name.as_str());
+    let is_double = is_double || (1..count).any(|at| named[..at].contains(&named[at]));
+    if is_double || named.iter().any(is_taken) {
+        return (1..=count).map(|number| format!("x{number}")).collect();
+    }
+    named
+}
+
+/// Returns the symbols that a library has for itself.
+fn general_symbols(prefix: &str) -> Vec<String> {
+    let general =
+        ["context", "context_new", "context_free", "eval", "interrupt", "set_deadline", "last_error"];
+    general.iter().map(|name| format!("{prefix}_{name}")).collect()
 }
 
 /// The texts that are generated.
@@ -223,8 +324,8 @@ struct Generated<'a> {
 
 impl Generated<'_> {
     fn symbols(&self) -> Vec<String> {
-        let general = ["context_new", "context_free", "eval", "interrupt", "set_deadline", "last_error"];
-        let general = general.iter().map(|name| format!("{}_{name}", self.prefix));
+        // The first is a type.
+        let general = general_symbols(&self.prefix).into_iter().skip(1);
         let functions = self.exports.iter();
         let functions = functions.flat_map(|export| [export.c_name.clone(), format!("{}_in", export.c_name)]);
         general.chain(functions).collect()

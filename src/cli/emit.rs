@@ -19,14 +19,13 @@ use crate::syntax::parser::parse_all;
 use crate::syntax::{ast, lexer, printer};
 use crate::tape::Tape;
 use crate::terminal::exit::Exit;
-use crate::terminal::file::write_atomically;
+use crate::terminal::file::{is_same_file, write_atomically};
 use crate::terminal::read::{ReadError, load, text};
 use crate::terminal::report::Reporter;
 use clap::{Args, ValueHint};
 use stage::{EmitStage, Problem};
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -100,14 +99,12 @@ fn bytes(
 /// Returns whether the output is the file that the program is read from, by
 /// whatever name.
 fn overwrites_its_input(arguments: &EmitArguments) -> bool {
-    let file_of = |path: &PathBuf, standard: &str| {
-        let path = if path.as_os_str() == "-" { Path::new(standard) } else { path };
-        let found = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
-        Some((found.dev(), found.ino()))
-    };
-    let input = arguments.file.as_ref().and_then(|file| file_of(file, "/dev/stdin"));
-    let output = arguments.output.as_ref().and_then(|output| file_of(output, "/dev/stdout"));
-    input.is_some() && input == output
+    fn file_of<'a>(path: &'a Path, standard: &'a str) -> &'a Path {
+        if path.as_os_str() == "-" { Path::new(standard) } else { path }
+    }
+    let input = arguments.file.as_deref().map(|file| file_of(file, "/dev/stdin"));
+    let output = arguments.output.as_deref().map(|output| file_of(output, "/dev/stdout"));
+    input.zip(output).is_some_and(|(input, output)| is_same_file(input, output))
 }
 
 /// The input of a stage.

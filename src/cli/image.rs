@@ -8,6 +8,7 @@ use crate::image_builder::{BuiltImage, ImageBuilder, Wanted};
 use crate::image_target::ImageTarget;
 use crate::source::Source;
 use crate::terminal::exit::Exit;
+use crate::terminal::file::is_same_file;
 use crate::terminal::read::read;
 use crate::terminal::report::{self, Reporter};
 use clap::{Args, Subcommand, ValueHint};
@@ -56,6 +57,33 @@ pub(super) struct AheadArguments {
     /// In how many parts, at least, the threads compile; one for each if not given
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
     shards: Option<u16>,
+}
+
+impl AheadArguments {
+    /// Returns the program that is to be run now, if there is one.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(super) fn prelude(&self) -> Result<Option<Source>, BuildError> {
+        self.preinit.as_deref().map(read).transpose().map_err(BuildError::of)
+    }
+
+    /// Checks that no output is one of the files that something is built from.
+    ///
+    /// # Errors
+    /// Which one would be overwritten.
+    pub(super) fn keep_inputs(&self, built: &BuiltImage, outputs: &[&Path]) -> Result<(), BuildError> {
+        let read = built.texts.iter().map(Path::new);
+        let inputs = read.chain(self.trace.as_deref()).chain(self.preinit.as_deref());
+        for input in inputs {
+            if outputs.iter().any(|output| is_same_file(input, output)) {
+                let message =
+                    format!("the output would overwrite {}, which it is built from", input.display());
+                return Err(BuildError::Problem(message));
+            }
+        }
+        Ok(())
+    }
 }
 
 #[derive(Args, Debug)]
@@ -162,6 +190,7 @@ fn build(
     let sources: Result<Vec<Source>, _> = arguments.sources.iter().map(|path| read(path)).collect();
     let sources = sources.map_err(BuildError::of)?;
     let built = ahead(&arguments.ahead, &sources, false, None, options, reporter)?;
+    arguments.ahead.keep_inputs(&built, &[&arguments.output])?;
     link(&built.bytes, Linked::Image, &arguments.output, &arguments.linking).map_err(BuildError::of)
 }
 
@@ -188,8 +217,8 @@ pub(super) fn ahead(
     if let Some(shards) = arguments.shards {
         builder = builder.shards(shards.into());
     }
-    if let Some(path) = &arguments.preinit {
-        builder = builder.prelude(read(path).map_err(BuildError::of)?);
+    if let Some(prelude) = arguments.prelude()? {
+        builder = builder.prelude(prelude);
     }
     let traced = arguments.trace.as_deref().map(|path| traced(path, reporter)).transpose();
     let traced = traced.map_err(BuildError::Problem)?;

@@ -5,6 +5,7 @@
 
 use crate::executable::BUILD_MARK;
 use crate::image::{SIZE_SYMBOL, START_SYMBOL};
+use crate::terminal::file::write_atomically;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -123,7 +124,13 @@ pub(super) fn link(
         option
     });
     run(&options, arguments)?;
-    std::fs::rename(&made, output).map_err(failed(output))
+    // A device or a pipe is written to, and a link leads to the file that is replaced.
+    let target = std::fs::canonicalize(output).unwrap_or_else(|_| output.to_owned());
+    if std::fs::metadata(&target).is_ok_and(|data| !data.is_file() && !data.is_dir()) {
+        let bytes = std::fs::read(&made).map_err(failed(&made))?;
+        return write_atomically(&target, &bytes).map_err(failed(output));
+    }
+    std::fs::rename(&made, &target).map_err(failed(output))
 }
 
 /// Runs the C compiler.

@@ -15,6 +15,7 @@ use crate::syntax::ast::Item;
 use crate::syntax::is_identifier_in;
 use crate::syntax::lexer::lex_polled;
 use crate::syntax::parser::{ParseLimits, Parser};
+use rustc_hash::FxHashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -143,13 +144,14 @@ impl Context {
 
     /// Checks that the parameters are distinct identifiers.
     fn check_parameters(&self, parameters: &[&str]) -> Result<(), Error> {
-        for (index, parameter) in parameters.iter().enumerate() {
+        let mut known = FxHashSet::default();
+        for parameter in parameters {
             let source = Source::new("<parameter>", *parameter);
             let whole = Span::new(0, parameter.len());
             if !is_identifier_in(parameter, self.engine.names()) {
                 return Err(refused(&source, whole, "a parameter must be a name", "not a name"));
             }
-            if parameters[..index].contains(parameter) {
+            if !known.insert(*parameter) {
                 let message = format!("two parameters are called `{parameter}`");
                 let error = Diagnostic::error(ErrorCode::DuplicateParameter, &source, whole, message);
                 return Err(Error::Invalid(vec![error.with_note("declared again")]));

@@ -1,7 +1,8 @@
 //! Saving a context, and going on with it in another process.
 
 use super::{Context, Error};
-use crate::saved_session::SavedSession;
+use crate::host::RandomNumbers;
+use crate::saved_session::{SavedSession, SavedValues};
 use crate::source::Source;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -64,7 +65,8 @@ impl Context {
         // Other threads may save contexts of the same engine.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let script = Source::new(format!("<session {number}>"), self.script(&[]));
-        let variables = self.variable_bits();
+        let values =
+            SavedValues { variables: self.variable_bits(), random: self.outside.state.random.state() };
         // Reading it again is what shows that it can be resumed.
         let mut copy = Self::new(&self.engine)?;
         self.engine.begin_session(&script);
@@ -76,7 +78,7 @@ impl Context {
         let pack = pack?;
         let without_code = pack.as_ref().err().cloned();
         let (script, pack) = (script.text().to_owned(), pack.unwrap_or_default());
-        let bytes = SavedSession { script, variables: Some(variables), pack }.to_bytes();
+        let bytes = SavedSession { script, values: Some(values), pack }.to_bytes();
         Ok(Saved { bytes, without_code })
     }
 
@@ -93,19 +95,21 @@ impl Context {
     /// [`Error::Invalid`] or [`Error::Failed`] if an item of the script cannot be run, as
     /// with a module that has changed. Items before it stay in effect.
     pub fn resume(&mut self, name: &str, bytes: &[u8]) -> Result<Resumed, Error> {
-        let SavedSession { script, variables, pack } =
+        let SavedSession { script, values, pack } =
             SavedSession::from_bytes(bytes).map_err(Error::DamagedSession)?;
         let script = Source::new(name, script);
-        let without_code = match &variables {
+        let without_code = match &values {
             None => Some("made in another format".to_owned()),
             Some(_) if pack.is_empty() => None,
             Some(_) => self.engine.resume_session(&script, pack).err(),
         };
         self.run_all(&script)?;
-        for (name, bits) in variables.unwrap_or_default() {
+        let Some(values) = values else { return Ok(Resumed { without_code }) };
+        for (name, bits) in values.variables {
             // What is not declared any more is in a module that has changed.
             let _ = self.set_variable(&name, f64::from_bits(bits));
         }
+        self.outside.state.random = RandomNumbers::of_state(values.random);
         Ok(Resumed { without_code })
     }
 }

@@ -131,6 +131,14 @@ impl Context {
         texts.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
+    /// Returns whether a name is one that the program may use: not that of a module which is not
+    /// imported, or not any more.
+    #[cfg(feature = "cli")]
+    pub(crate) fn is_of_import(&self, name: &str) -> bool {
+        let qualifier = crate::module::parts(name).map(|(qualifier, _)| qualifier);
+        qualifier.is_none_or(|qualifier| self.world.imports().module(qualifier).is_some())
+    }
+
     /// Returns the variables with the bits of their values, in alphabetical order.
     pub(super) fn variable_bits(&self) -> Vec<(String, u64)> {
         let value = |name: String| {

@@ -61,9 +61,11 @@ impl StepPlan {
         let is_new = now.line != start.line || (now.is_call && !is_same);
         match self {
             Self::Token | Self::Anywhere => true,
-            Self::Step | Self::Next => is_elsewhere || is_new,
-            Self::NextLine => is_elsewhere || now.line != start.line,
-            Self::NextCall => is_elsewhere || (now.is_call && !is_same),
+            Self::Step => is_elsewhere || is_new,
+            // What is called is left only for a breakpoint in it, which decides by itself.
+            Self::Next => has_returned || (!is_elsewhere && is_new),
+            Self::NextLine => has_returned || (!is_elsewhere && now.line != start.line),
+            Self::NextCall => has_returned || (!is_elsewhere && now.is_call && !is_same),
             Self::Finish => has_returned,
             Self::Until(None) => has_returned || (!is_elsewhere && now.offset > start.offset && is_new),
             Self::Until(Some(line)) => has_returned || (!is_elsewhere && now.line >= line),
@@ -89,9 +91,9 @@ mod tests {
         let cases = [
             (StepPlan::Token, [true; 6]),
             (StepPlan::Step, [true, true, true, true, true, false]),
-            (StepPlan::Next, [true, true, true, true, true, false]),
-            (StepPlan::NextLine, [false, true, true, true, true, false]),
-            (StepPlan::NextCall, [true, false, false, true, true, false]),
+            (StepPlan::Next, [true, true, true, false, true, false]),
+            (StepPlan::NextLine, [false, true, true, false, true, false]),
+            (StepPlan::NextCall, [true, false, false, false, true, false]),
             (StepPlan::Finish, [false, false, false, false, true, false]),
             (StepPlan::Until(None), [true, true, false, false, true, false]),
             (StepPlan::Until(Some(3)), [false, true, false, false, true, false]),

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::image::Image;
 use crate::interrupt::InterruptHandle;
 use crate::name::HeldName;
+use crate::output::LineOutput;
 use crate::runtime::CallArguments;
 use std::time::Instant;
 
@@ -53,6 +54,8 @@ impl Library {
         functions: impl Iterator<Item = (&'n str, u32)>,
     ) -> Result<LibraryContext, Error> {
         let mut context = self.engine.context()?;
+        // What is printed is among what the host prints, also where that ends without a word.
+        context.set_output(Box::new(LineOutput::stdout().flush_lines(true)));
         let source = self.image.program().ok_or_else(|| Error::ImageRequired("it has no text".into()))?;
         context.run_all(source)?;
         let functions =

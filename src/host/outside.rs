@@ -86,6 +86,16 @@ impl RandomNumbers {
         }))
     }
 
+    /// Goes on from a [state](Self::state); from the first one of all if it is none.
+    pub(crate) fn of_state(state: [u64; 4]) -> Self {
+        if state == [0; 4] { Self::new(0) } else { Self(state) }
+    }
+
+    /// Returns where they go on.
+    pub(crate) fn state(&self) -> [u64; 4] {
+        self.0
+    }
+
     /// Returns a number from 0 up to, but not including, 1: a multiple of 2^-53, each as
     /// likely as all others.
     #[inline]

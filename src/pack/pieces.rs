@@ -1,6 +1,5 @@
 //! Sections of a pack that are left in its file: code and a text, if they are large.
 
-use super::{ReadAt, SectionEntry};
 use crate::bytes::{Damage, Parts};
 use crate::world::LazyTable;
 use std::borrow::Cow;
@@ -12,6 +11,17 @@ const PIECE: usize = 16 << 10;
 
 /// The bytes that are read together, when all are checked.
 const STRETCH: usize = 16 * PIECE;
+
+/// Fills a buffer with what is in a file from an offset on; `None` if that is not there.
+pub type ReadAt = Box<dyn Fn(&mut [u8], u64) -> Option<()> + Send + Sync>;
+
+/// What the table of sections says of one.
+#[derive(Clone, Copy)]
+pub(super) struct SectionEntry {
+    pub(super) start: u64,
+    pub(super) bytes: u64,
+    pub(super) hash: blake3::Hash,
+}
 
 /// A section in a file. Each piece is checked when it is read to be used.
 pub(super) struct FileSection {

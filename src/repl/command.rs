@@ -59,7 +59,7 @@ commands! {
     Quit "quit" Nothing "" "leave; also Ctrl-D";
     Load "load" File "FILE" "run a file";
     Reload "reload" Nothing "" "run the last file again; only what changed is redefined, variables are set again";
-    Watch "watch" File "FILE" "load a file now and whenever it is saved";
+    Watch "watch" AnyFile "[FILE | off [FILE]]" "load a file now and whenever it is saved, or no longer. Alone: list those files";
     Save "save" AnyFile "[FILE]" "write all definitions and variables as a script, or as a session to FILE.kses";
     SaveOver "save!" AnyFile "[FILE]" "the same, even if FILE contains something else";
     Autosave "autosave" Switch "on|off" "write the session to its file after every input";

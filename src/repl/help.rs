@@ -28,6 +28,9 @@ fn about(session: &ReplSession<'_>, topic: &str) -> Result<String, CommandError>
     let mut texts: Vec<String> = denoted.iter().map(|denoted| described(session, denoted)).collect();
     texts.extend(module(session, topic));
     if !texts.is_empty() {
+        if COMMANDS.iter().any(|command| command.name == topic) {
+            texts.push(format!("There is a command of that name, too: `:help :{topic}`"));
+        }
         return Ok(texts.join("\n"));
     }
     if let Some((_, text)) = TOPICS.iter().find(|(name, _)| *name == topic) {

@@ -41,7 +41,8 @@ pub(super) fn list(session: &mut ReplSession<'_>, _: &str) -> Result<(), Command
     let all = session.context.definitions();
     let mut variables = session.context.variable_names();
     let own = session.own_variable();
-    variables.retain(|name| Some(name.as_str()) != own && !name.contains("._"));
+    let is_listed = |name: &String| !name.contains("._") && session.context.is_of_import(name);
+    variables.retain(|name| Some(name.as_str()) != own && is_listed(name));
     let (constants, variables): (Vec<String>, Vec<String>) =
         variables.into_iter().partition(|name| name.contains('.'));
     let imports = session.context.imports_in_force();

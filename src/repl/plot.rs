@@ -8,6 +8,7 @@ use super::svg;
 use crate::context::Context;
 use crate::diagnostic::ErrorCode;
 use crate::error::Error;
+use crate::host::decimal::counted;
 use crate::source::Source;
 use crate::terminal::file::{self, write_atomically};
 use std::path::Path;
@@ -28,6 +29,14 @@ struct PlotRequest<'a> {
 pub(super) fn plot(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {
     let request = PlotRequest::parse(text, &|name| takes_one(session.context, name));
     let request = request.ok_or_else(|| misread(session.context, text))?;
+    for expression in &request.expressions {
+        let is_variable = [request.variable, Some(VARIABLE)].contains(&Some(expression));
+        // Where the variable is said, an unknown name is one of an expression.
+        let is_meant = request.variable.is_none() || session.context.signature(expression).is_some();
+        if crate::syntax::is_identifier(expression) && !is_variable && is_meant {
+            is_curve(session.context, expression)?;
+        }
+    }
     let domain = (number(session, request.limits.0)?, number(session, request.limits.1)?);
     let width = domain.1 - domain.0;
     if !(width.is_finite() && width > 0.0) {
@@ -60,12 +69,32 @@ pub(super) fn plot(session: &mut ReplSession<'_>, text: &str) -> Result<(), Comm
     Ok(())
 }
 
+/// Checks that a name alone is a curve: a function of one argument, or a variable.
+fn is_curve(context: &Context, name: &str) -> Result<(), CommandError> {
+    if takes_one(context, name) || context.variable(name).is_ok() {
+        return Ok(());
+    }
+    let Some(signature) = context.signature(name) else { return Denotation::of(context, name).map(|_| ()) };
+    let count = parameters(&signature).count();
+    let arguments: Vec<&str> = (0..count).map(|at| if at == 0 { VARIABLE } else { "1" }).collect();
+    let (taken, call) = (counted(count, "argument"), arguments.join(", "));
+    let example =
+        if count == 0 { String::new() } else { format!("; `:plot {name}({call})` has one variable") };
+    Err(CommandError::Text(format!("`{signature}` takes {taken}, and a curve has one{example}")))
+}
+
+/// Returns the parameters in a signature.
+fn parameters(signature: &str) -> impl Iterator<Item = &str> {
+    let parameters = signature.split_once('(').map_or("", |(_, parameters)| parameters);
+    parameters.trim_end_matches(')').split_whitespace()
+}
+
 /// Returns why a request cannot be read: for `NAME A..B`, that nothing is called so.
 fn misread(context: &Context, text: &str) -> CommandError {
     let mut words = text.split_whitespace();
     let name = words.next().filter(|name| crate::syntax::is_identifier(name));
     let name = name.filter(|_| words.next().is_some_and(|range| range.contains("..")));
-    let undefined = name.and_then(|name| Denotation::of(context, name).err());
+    let undefined = name.and_then(|name| is_curve(context, name).err());
     let first = text.split_whitespace().next().unwrap_or_default();
     if !text.contains("..") || first.contains("..") {
         return CommandError::usage("plot");
@@ -81,11 +110,8 @@ fn misread(context: &Context, text: &str) -> CommandError {
 
 /// Returns whether a text is the name of a function of one argument.
 fn takes_one(context: &Context, text: &str) -> bool {
-    let parameters = context.signature(text).and_then(|signature| {
-        let (_, parameters) = signature.split_once('(')?;
-        Some(parameters.trim_end_matches(')').split_whitespace().count())
-    });
-    parameters == Some(1) && crate::syntax::is_identifier(text)
+    let count = context.signature(text).map(|signature| parameters(&signature).count());
+    count == Some(1) && crate::syntax::is_identifier(text)
 }
 
 /// Returns the variable of the request, or else the only undeclared name in it.

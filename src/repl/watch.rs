@@ -8,7 +8,29 @@ use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
+/// Executes `:watch`: with a file, watches it; with `off`, watches one or all no longer; else
+/// lists those that are watched.
 pub(super) fn watch(session: &mut ReplSession<'_>, argument: &str) -> Result<(), CommandError> {
+    let (first, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
+    match (first, rest.trim()) {
+        ("", _) => {
+            let files: Vec<String> = session.watches.files().map(file::shown).collect();
+            let listed = if files.is_empty() { "no file is watched".to_owned() } else { files.join("\n") };
+            session.screen.line(&listed);
+            return Ok(());
+        }
+        ("off", "") => {
+            session.watches.clear();
+            return Ok(());
+        }
+        ("off", name) => {
+            let path = file::path(name);
+            let is_removed = session.watches.remove(&path);
+            let unknown = || CommandError::Text(format!("{} is not watched", file::shown(&path)));
+            return is_removed.then_some(()).ok_or_else(unknown);
+        }
+        _ => {}
+    }
     let path = file::path(argument);
     session.load(&path)?;
     session.loaded = Some(path.clone());

@@ -34,6 +34,18 @@ impl Watches {
         self.files.clear();
     }
 
+    /// Stops watching a file. Returns whether it was watched.
+    pub(super) fn remove(&mut self, path: &Path) -> bool {
+        let before = self.files.len();
+        self.files.retain(|watch| watch.path != path);
+        self.files.len() < before
+    }
+
+    /// Returns the files.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|watch| &*watch.path)
+    }
+
     /// Stops watching for good: the thread that waits for changes is woken.
     pub(super) fn close(&mut self) {
         self.changes = None;

@@ -132,7 +132,9 @@ fn command(text: &str, operator: Span) -> ForeignSyntax {
         span: Span { start: operator.start, end: operator.end + rest.len() as u32 },
         message: format!("no unary operator `{symbol}` is defined"),
         note: "a command",
-        help: Some(format!("commands such as `{example}` are for the prompt: `kal`, or `kal repl`")),
+        help: Some(format!(
+            "commands such as `{example}` are for the prompt of `kal`, each an input of its own"
+        )),
     }
 }
 
@@ -178,7 +180,9 @@ fn cure(symbol: &str, operands: u8, before: &str, after: &str) -> Option<String>
         }
         ("=", 1) if before.ends_with('=') => "to compare, write `==`, without a blank".into(),
         ("=", _) => "a definition has no `=`: write `def f(x) x + 1`; to compare, write `==`".into(),
-        (":", 1) if begins_line => "commands such as `:list` are for the prompt: `kal`, or `kal repl`".into(),
+        (":", 1) if begins_line => {
+            "commands such as `:list` are for the prompt of `kal`, each an input of its own".into()
+        }
         (":", 1) if is_in_body => "leave it out: `a : b` evaluates both".into(),
         (":", 1) if before.ends_with('=') => "to assign, write `x = 3`".into(),
         (":", 1) => "the body follows the parameters at once: `def f(x) x + 1`".into(),

@@ -43,6 +43,11 @@ pub(crate) enum TableError {
     #[error("{file}: the column `{column}` holds {what}, which are not numbers")]
     NoNumbers { file: String, column: String, what: &'static str },
     #[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet has them"))]
+    #[error(
+        "{file}: the column `{column}` holds intervals in lists or structures, which cannot be written as text"
+    )]
+    NoText { file: String, column: String },
+    #[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet has them"))]
     #[error("{file}, row {row}: the number in the column `{column}` is too large")]
     TooLarge { file: String, row: u64, column: String },
     #[error("{0}: this Parquet file cannot be read: {1}")]

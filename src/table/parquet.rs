@@ -4,13 +4,15 @@
 //! others are copied as they are, page by page, in the same row groups: so they keep their
 //! types, and a column may hold anything. What is in memory is the results of a row group.
 
+mod file;
+mod text;
+mod values;
+
 use super::csv::{MAGIC, NumberColumn, TableError, TableRows};
-use super::field::write_field;
-use super::number::write_number;
 use super::results::RowResults;
-use crate::host::decimal::format_number;
 use crate::terminal::replacement::Replacement;
-use bytes::Bytes;
+
+use file::SharedFile;
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::ColumnCloseResult;
@@ -18,16 +20,16 @@ use parquet::data_type::{DataType, DoubleType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{FileMetaData, ParquetMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::record::Field;
-use parquet::record::reader::RowIter;
 use parquet::schema::types::{Type, TypePtr};
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read};
+use std::io::{self, BufWriter};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
+use text::TextColumns;
+use values::{half, values_of};
 
 /// The rows that are read at once.
 const PIECE: usize = 1 << 16;
@@ -40,48 +42,6 @@ const GROUP: usize = 1 << 20;
 
 /// The schema of Arrow that writers add says how many columns there are, and others.
 const ARROW_SCHEMA: &str = "ARROW:schema";
-
-/// A file that is read by several threads, each at places of its own.
-#[derive(Clone)]
-struct SharedFile(Arc<File>);
-
-/// A part of such a file, from an offset on.
-struct FilePart {
-    file: Arc<File>,
-    offset: u64,
-}
-
-impl Read for FilePart {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(buffer, self.offset)?;
-        self.offset += count as u64;
-        Ok(count)
-    }
-}
-
-impl Length for SharedFile {
-    fn len(&self) -> u64 {
-        self.0.metadata().map_or(0, |metadata| metadata.len())
-    }
-}
-
-impl ChunkReader for SharedFile {
-    type T = BufReader<FilePart>;
-
-    fn get_read(&self, offset: u64) -> ParquetResult<Self::T> {
-        Ok(BufReader::new(FilePart { file: self.0.clone(), offset }))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        // A damaged file may ask for more than there is.
-        if start.checked_add(length as u64).is_none_or(|end| end > self.len()) {
-            return Err(ParquetError::EOF("the file ends before".into()));
-        }
-        let mut bytes = vec![0; length];
-        self.0.read_exact_at(&mut bytes, start)?;
-        Ok(bytes.into())
-    }
-}
 
 /// How values of a column are numbers.
 #[derive(Clone, Copy)]
@@ -171,18 +131,6 @@ fn decimal(integer: i128, scale: i32) -> f64 {
     format!("{integer}e{}", -i64::from(scale)).parse().unwrap_or(f64::NAN)
 }
 
-/// Returns a floating-point number of 16 bits as a double.
-fn half(bits: u16) -> f64 {
-    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
-    let size = match exponent {
-        0 => fraction * 2_f64.powi(-24),
-        31 if fraction == 0.0 => f64::INFINITY,
-        31 => f64::NAN,
-        _ => (1024.0 + fraction) * 2_f64.powi(exponent - 25),
-    };
-    if bits >> 15 == 1 { -size } else { size }
-}
-
 /// A column that is read as numbers.
 struct NumberLeaf {
     /// Its number among those that are stored.
@@ -198,8 +146,8 @@ pub(super) struct ParquetReader {
     name: String,
     reader: SerializedFileReader<SharedFile>,
     numbers: Vec<NumberLeaf>,
-    /// All rows as values, if they are written as text, and what is between two fields.
-    texts: Option<(RowIter<'static>, u8)>,
+    /// All columns, if they are written as text.
+    texts: Option<TextColumns>,
     /// The row group that is read, the columns of its numbers, and its rows that are left.
     group: usize,
     columns: Vec<ColumnReader>,
@@ -260,6 +208,10 @@ impl ParquetReader {
         delimiter: Option<u8>,
     ) -> Result<(), TableError> {
         let schema = self.reader.metadata().file_metadata().schema_descr_ptr();
+        let mut leaves = vec![None; self.fields().len()];
+        (0..schema.num_columns())
+            .rev()
+            .for_each(|leaf| leaves[schema.get_column_root_idx(leaf)] = Some(leaf));
         for NumberColumn { position, name } in columns {
             let field = &self.fields()[position];
             let kind = NumberKind::of(field).map_err(|what| TableError::NoNumbers {
@@ -268,14 +220,16 @@ impl ParquetReader {
                 what,
             })?;
             let is_optional = field.get_basic_info().repetition() == Repetition::OPTIONAL;
-            let leaf = (0..schema.num_columns()).find(|leaf| schema.get_column_root_idx(*leaf) == position);
-            let Some(leaf) = leaf else { continue };
+            let Some(leaf) = leaves[position] else { continue };
             self.numbers.push(NumberLeaf { leaf, kind, is_optional, name });
         }
         if let Some(delimiter) = delimiter {
-            let reader = SerializedFileReader::new(self.file.clone());
-            let reader = reader.map_err(|error| damaged(&self.name, &error))?;
-            self.texts = Some((RowIter::from_file_into(Box::new(reader)), delimiter));
+            let fields = self.fields();
+            if let Some(column) = TextColumns::unwritable(fields) {
+                return Err(TableError::NoText { file: self.name.clone(), column: column.to_owned() });
+            }
+            let texts = TextColumns::new(&self.file, fields, &leaves, delimiter);
+            self.texts = Some(texts.map_err(|error| damaged(&self.name, &error))?);
         }
         Ok(())
     }
@@ -298,6 +252,10 @@ impl ParquetReader {
             let columns = columns.collect::<ParquetResult<Vec<_>>>();
             self.left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
             self.columns = columns.map_err(|error| damaged(&self.name, &error))?;
+            if let Some(texts) = &mut self.texts {
+                let begun = texts.begin(&|leaf| group.get_column_reader(leaf));
+                begun.map_err(|error| damaged(&self.name, &error))?;
+            }
             self.group += 1;
         }
         let count = self.left.min(if self.texts.is_some() { TEXT_PIECE } else { PIECE });
@@ -314,18 +272,12 @@ impl ParquetReader {
                 },
             })?;
         }
-        for has_numbers in has_numbers {
+        if let Some(texts) = &mut self.texts {
+            texts.read(count).map_err(|error| damaged(&self.name, &error))?;
+        }
+        for (row, has_numbers) in has_numbers.into_iter().enumerate() {
             let start = rows.bytes.len();
-            if let Some((texts, delimiter)) = &mut self.texts {
-                let row = texts.next().ok_or_else(|| ParquetError::EOF("rows are missing".into()));
-                let row = row.flatten().map_err(|error| damaged(&self.name, &error))?;
-                for (index, (_, field)) in row.get_column_iter().enumerate() {
-                    if index > 0 {
-                        rows.bytes.push(*delimiter);
-                    }
-                    write_value(field, *delimiter, &mut rows.bytes);
-                }
-            }
+            self.texts.iter().for_each(|texts| texts.write(row, &mut rows.bytes));
             rows.push(start..rows.bytes.len(), has_numbers);
         }
         Ok(())
@@ -381,17 +333,8 @@ impl NumberLeaf {
         has_numbers: &mut [bool],
         number: impl Fn(&T::T) -> Option<f64>,
     ) -> Result<(), LeafError> {
-        let (mut values, mut levels) = (Vec::new(), Vec::new());
-        let (count, mut read) = (has_numbers.len(), 0);
-        while read < count {
-            let levels = self.is_optional.then_some(&mut levels);
-            let records = reader.read_records(count - read, levels, None, &mut values);
-            let (records, _, _) = records.map_err(LeafError::Damaged)?;
-            if records == 0 {
-                return Err(LeafError::Damaged(ParquetError::EOF("rows are missing".into())));
-            }
-            read += records;
-        }
+        let read = values_of(reader, has_numbers.len(), self.is_optional);
+        let (values, levels) = read.map_err(LeafError::Damaged)?;
         let mut values = values.iter();
         for (row, has_numbers) in has_numbers.iter_mut().enumerate() {
             let is_there = levels.get(row).is_none_or(|level| *level > 0);
@@ -404,18 +347,6 @@ impl NumberLeaf {
             });
         }
         Ok(())
-    }
-}
-
-/// Appends a value as a field of a row in text.
-fn write_value(value: &Field, delimiter: u8, text: &mut Vec<u8>) {
-    match value {
-        Field::Null => {}
-        Field::Double(number) => write_number(*number, text),
-        Field::Float(number) if number.is_finite() => text.extend_from_slice(number.to_string().as_bytes()),
-        Field::Float(number) => text.extend_from_slice(format_number((*number).into()).as_bytes()),
-        Field::Str(value) => write_field(value, delimiter, text),
-        other => write_field(&other.to_string(), delimiter, text),
     }
 }
 
@@ -560,15 +491,5 @@ mod tests {
         let kind = NumberKind::Decimal(2);
         assert_eq!(kind.of_bytes(&[0xff, 0x85]), Some(-1.23));
         assert_eq!(kind.of_bytes(&[0; 17]), None);
-    }
-
-    #[test]
-    fn halves_are_read() {
-        let cases =
-            [(0x3c00, 1.0), (0xc000, -2.0), (0x7bff, 65504.0), (1, 2_f64.powi(-24)), (0x7c00, f64::INFINITY)];
-        for (bits, expected) in cases {
-            assert_eq!(half(bits), expected);
-        }
-        assert!(half(0x7e00).is_nan());
     }
 }

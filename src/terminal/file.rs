@@ -3,6 +3,7 @@
 use super::replacement::Replacement;
 use crate::diagnostic::visible::visible_text;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Returns the path that an argument denotes: `~/` is the home directory;
@@ -46,6 +47,14 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut replacement = Replacement::of(path)?;
     replacement.write_all(bytes)?;
     replacement.commit()
+}
+
+/// Returns whether two paths are of one regular file, by whatever names.
+pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
+    let file = |path| std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
+    file(one)
+        .zip(file(other))
+        .is_some_and(|(one, other)| (one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ impl Idle {
             exit::leave(Exit::Interrupted);
         }
         if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-            out_of_time("timed out waiting for input");
+            out_of_time("timed out");
         }
         let input = wait();
         self.now.store(false, Ordering::SeqCst);

@@ -65,6 +65,32 @@ fn a_breakpoint_of_a_pattern_is_one_of_its_instances() {
 }
 
 #[test]
+fn steps_over_a_call_stop_in_it_only_for_a_breakpoint_that_stops() {
+    let program = "def cube(x) x^3\ndef tot(n) var s = 0 in (for i = 1, i < n in s += cube(i)) + s\ntot(3)\n";
+    let stops = |commands: &str| {
+        let found = said("conditions", program, &[], commands);
+        let places = found.into_iter().filter(|line| line.contains(" at p.kal:"));
+        places.map(|line| line.split(" at ").next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    // Of the calls with 1, 2 and 3, only the last one stops.
+    for next in ["n", "nl", "nc"] {
+        assert_eq!(stops(&format!("b cube if x == 7\n{next}\n")), ["this expression"], "{next}");
+        assert_eq!(
+            stops(&format!("b cube if x == 3\n{next}\nc\n")),
+            ["this expression", "cube(x)"],
+            "{next}"
+        );
+        assert_eq!(
+            stops(&format!("b cube\nignore 1 2\n{next}\nc\n")),
+            ["this expression", "cube(x)"],
+            "{next}"
+        );
+        let once = stops(&format!("tbp cube\n{next}\nc\nc\n"));
+        assert_eq!(once, ["this expression", "cube(x)"], "{next}");
+    }
+}
+
+#[test]
 fn leaving_is_no_error() {
     for commands in ["q\n", "quit\n", "exit\n", ""] {
         let ran = debug("leaving", PROGRAM, &[], commands);

@@ -602,8 +602,9 @@ fn lines_after_braces_are_run() {
 fn commands_of_the_prompt_are_explained_wherever_they_are() {
     let ran = binary::feed(&mut kal(), b"1+1\n:list\n2+2\n:load a.kal 'x\n?sin\n3+3\n");
     assert_eq!((ran.code, ran.out()), (Some(1), "2\n4\n6\n"));
-    let help =
-        |example| format!("  help: commands such as `{example}` are for the prompt: `kal`, or `kal repl`");
+    let help = |example| {
+        format!("  help: commands such as `{example}` are for the prompt of `kal`, each an input of its own")
+    };
     let expected = [
         "error[E0202] 2:1 no unary operator `:` is defined".to_owned(),
         help(":list"),

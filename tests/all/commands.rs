@@ -87,6 +87,48 @@ fn pictures_overwrite_nothing_but_pictures() {
 }
 
 #[test]
+fn watched_files_are_listed_and_left_alone() {
+    let folder = Folder::new("watched");
+    ["a.kal", "b.kal"]
+        .iter()
+        .for_each(|name| std::fs::write(folder.path().join(name), "def f(x) x\n").unwrap());
+    let typed = ":watch\n:watch a.kal\n:watch b.kal\n:watch\n:watch off a.kal\n:watch\n:watch off a.kal\n:watch off\n:watch\n";
+    let ran = session(&folder, typed);
+    let expected = [
+        "no file is watched",
+        "a.kal: 1 defined",
+        "b.kal: 1 unchanged",
+        "a.kal",
+        "b.kal",
+        "b.kal",
+        "no file is watched",
+    ];
+    assert_eq!(
+        (ran.out().lines().collect::<Vec<_>>(), ran.err()),
+        (expected.to_vec(), "error: a.kal is not watched\n")
+    );
+}
+
+#[test]
+fn a_module_that_is_not_imported_any_more_lists_no_variables() {
+    let folder = Folder::new("undone-import");
+    let ran = session(&folder, "import math\n:undo\n:list\n");
+    assert_eq!(
+        ran.out().lines().collect::<Vec<_>>(),
+        ["math imported", "math no longer imported", "nothing is defined"]
+    );
+}
+
+#[test]
+fn a_module_and_a_command_of_one_name_are_both_explained() {
+    let folder = Folder::new("help-stats");
+    let ran = session(&folder, ":help stats\n:help :stats\n");
+    let said = ran.out().lines().collect::<Vec<_>>();
+    let hint = said.iter().position(|line| *line == "There is a command of that name, too: `:help :stats`");
+    assert_eq!(hint.map(|at| said[at + 1].starts_with(":stats")), Some(true), "{said:?}");
+}
+
+#[test]
 fn saved_definitions_keep_the_comments_after_them() {
     let folder = Folder::new("save-comments");
     let ran = session(&folder, "def f(x) x + 1  # one more\n:save s.kal\n");
@@ -279,7 +321,12 @@ fn what_is_not_known_yet_is_told_where_it_is() {
     assert_eq!(said("?nosuch\n"), "error: `nosuch` is not defined");
     assert_eq!(said(":plot nosuch 0..1\n"), "error: `nosuch` is not defined");
     let comma = "error: between an expression and its range is a comma: `:plot sin(x) / x, x = -10..10`";
-    assert_eq!([said(":plot x ^ 2 0..1\n"), said(":plot atan2 0..1\n")], [comma; 2]);
+    assert_eq!(said(":plot x ^ 2 0..1\n"), comma);
+    let two =
+        "error: `atan2(y x)` takes 2 arguments, and a curve has one; `:plot atan2(x, 1)` has one variable";
+    assert_eq!([said(":plot atan2 0..1\n"), said(":plot atan2\n"), said(":plot sin, atan2\n")], [two; 3]);
+    assert_eq!(said(":plot now\n"), "error: `now()` takes 0 arguments, and a curve has one");
+    assert_eq!(said(":plot nosuch\n"), "error: `nosuch` is not defined");
     assert!(said(":plot\n").contains("usage: :plot"));
     let usage = "usage: :save FILE; FILE may be left out once the session has a file, FILE.kses";
     assert_eq!(said(":save\n"), format!("error: {usage}"));

@@ -264,3 +264,36 @@ fn the_command_stores_and_loads() {
     assert!(second.err().contains("\"ir_generated\":0,"), "{}", second.err());
     assert!(!second.err().contains("stored"), "{}", second.err());
 }
+
+#[test]
+fn what_the_users_cache_has_is_stored_too_and_other_files_are_left_alone() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let file = |name: &str| folder.path().join(name);
+    let program = file("p.kal");
+    std::fs::write(&program, "def f(n) var s = 0 in (for i = 1, i < n in s += sqrt(i)) + s\nf(10)\n")
+        .expect("written");
+    let run = |arguments: &[&str]| {
+        let mut command = crate::binary::kal();
+        command
+            .env("XDG_STATE_HOME", file("state"))
+            .arg("--cache")
+            .arg(file("cache"))
+            .args(arguments)
+            .arg(&program);
+        crate::binary::finish(&mut command)
+    };
+    let (stored, other) = (file("stored").display().to_string(), file("notes.txt").display().to_string());
+    for arguments in [&[][..], &[], &["--engine-cache", &stored]] {
+        assert_eq!(run(arguments).out(), "22.4682781862041\n");
+    }
+    let size = std::fs::metadata(&stored).expect("it was stored").len();
+    assert!(size > 1000, "{size}");
+    let loaded = run(&["--engine-cache", &stored, "--trace-cache"]);
+    assert!(loaded.err().contains("engine: loaded"), "{}", loaded.err());
+    assert!(!loaded.err().contains("engine: preparing"), "nothing is new: {}", loaded.err());
+    std::fs::write(&other, "mine\n").expect("it is written");
+    let refused = run(&["--engine-cache", &other, "--trace-cache"]);
+    let expected = format!("engine: not stored in {other}: another file is there, which is no engine cache");
+    assert!(refused.err().contains(&expected), "{}", refused.err());
+    assert_eq!(std::fs::read_to_string(&other).expect("it is there"), "mine\n");
+}

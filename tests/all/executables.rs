@@ -477,16 +477,92 @@ fn what_cannot_be_a_library_is_said() {
     let unspellable = "error: --export: C cannot spell `int`; `int=NAME` gives it another name";
     assert_eq!(refused(&source, "liba.so", "int"), unspellable);
     let taken = "error: --export: the C library has a `free`, whose place this one would take in the whole \
-                 process; `free=NAME` gives it another name";
+                 process; `count=NAME` gives it another name";
     assert_eq!(refused(&source, "liba.so", "mean,count=free"), taken);
     let twice = "error: --export: two functions would be called `a`";
     assert_eq!(refused(&source, "liba.so", "mean=a,count=a"), twice);
+    let no_name = "error: --export: C cannot spell `class`; `mean=NAME` gives it another name";
+    assert_eq!(refused(&source, "liba.so", "mean=class"), no_name);
+    let of_another = "error: --export: two functions would be called `mean_in`";
+    assert_eq!(refused(&source, "liba.so", "mean,count=mean_in"), of_another);
+    let of_itself = "error: --export: two functions would be called `a_eval`";
+    assert_eq!(refused(&source, "liba.so", "mean=a_eval"), of_itself);
+    let of_runtime = "error: --export: two functions would be called `kal_library_call`";
+    assert_eq!(refused(&source, "liba.so", "mean=kal_library_call"), of_runtime);
+    let of_headers =
+        "error: --export: `NULL` is a macro in headers of the C library; `mean=NAME` gives it another name";
+    assert_eq!(refused(&source, "liba.so", "mean=NULL"), of_headers);
     assert!(refused(&source, "lib1.so", "").starts_with("error: lib1.so: the name of the library begins"));
     let expression = format!(
         "error: {program}:2:1: a library only declares, and this expression would never be evaluated"
     );
     assert_eq!(refused(&program, "liba.so", ""), expression);
     assert!(refused(&wrong, "liba.so", "").starts_with("error[E0201] 1:10 unknown variable `y`"));
+}
+
+#[test]
+fn what_is_built_overwrites_nothing_that_it_is_built_from() {
+    let folder = Folder::new();
+    folder.write("part.kal", "def part(x) x\n");
+    let text = "import part\ndef f(x) part(x) + 1\n";
+    let source = folder.write("whole.kal", text);
+    let refused = |arguments: &[&str]| {
+        let made = build(arguments);
+        assert_eq!(made.code, Some(1), "{arguments:?}");
+        made.said().into_iter().next_back().unwrap_or_default()
+    };
+    let overwrites = |path: &str| format!("error: the output would overwrite {path}, which it is built from");
+    let part = folder.name("part.kal");
+    assert_eq!(refused(&[&source, "-o", &source]), overwrites(&source));
+    assert_eq!(refused(&[&source, "-o", &part]), overwrites(&part));
+    let library = folder.name("libwhole.so");
+    assert_eq!(refused(&["--lib", &source, "-o", &library, "--header", &part]), overwrites(&part));
+    let one = "error: the library and its header would be one file";
+    assert_eq!(refused(&["--lib", &source, "-o", &library, "--header", &library]), one);
+    let gone = folder.name("gone/whole.h");
+    let no_folder = format!("error: {gone}: No such file or directory (os error 2)");
+    assert_eq!(refused(&["--lib", &source, "-o", &library, "--header", &gone]), no_folder);
+    assert!(!Path::new(&library).exists());
+    assert_eq!(std::fs::read_to_string(&source).expect("it is there"), text);
+    // What may be missing is a warning, and what a prelude defines is there.
+    let prelude = folder.write("prelude.kal", "def given(x) x * 2\n");
+    let uses = folder.write("uses.kal", "def twice(x) given(x)\n");
+    let made = build(&["--lib", &uses, "-o", &folder.name("libuses.so")]);
+    assert_eq!((made.code, made.said().len()), (Some(0), 1), "{:?}", made.said());
+    assert!(made.said()[0].starts_with("warning[E0301]"), "{:?}", made.said());
+    let made = build(&["--lib", &uses, "--preinit", &prelude, "-o", &folder.name("libuses.so")]);
+    assert_eq!((made.code, made.err()), (Some(0), ""));
+}
+
+/// What it prints is among what the host prints, also where the host ends without a word.
+#[test]
+fn a_library_prints_when_a_line_ends() {
+    let folder = Folder::new();
+    let source = folder.write("prints.kal", "def out(x) printd(x)\n");
+    assert_eq!(build(&["--lib", &source, "-o", &folder.name("libprints.so")]).code, Some(0));
+    folder.write(
+        "use.c",
+        "#include \"prints.h\"\n#include <stdio.h>\n#include <unistd.h>\n\
+         int main(void) {\n  prints_context *context = prints_context_new();\n  out(1);\n  puts(\"two\");\n  \
+         fflush(stdout);\n  out_in(context, 3, 0);\n  if (prints_eval(context, 0, 0)) \
+         puts(prints_last_error());\n  fflush(stdout);\n  _exit(0);\n}\n",
+    );
+    std::fs::rename(folder.path("libprints.h"), folder.path("prints.h")).expect("it was written");
+    let compiled = finish(Command::new("gcc").current_dir(folder.0.path()).args([
+        "-std=gnu11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "use.c",
+        "-L.",
+        "-lprints",
+        "-Wl,-rpath,$ORIGIN",
+        "-o",
+        "use",
+    ]));
+    assert_eq!((compiled.err(), compiled.code), ("", Some(0)));
+    let ran = execute(&folder.path("use"), &[], b"");
+    assert_eq!((ran.out(), ran.code), ("1\ntwo\n3\nthere is no text\n", Some(0)));
 }
 
 #[test]

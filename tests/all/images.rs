@@ -339,7 +339,23 @@ fn images_are_linked_described_and_loaded() {
         missing.err()
     );
     std::fs::write(file("text.so"), "no image").expect("it is written");
-    assert_eq!(run(&["--image", &file("text.so"), "-e", "1"]).code, Some(1));
+    let none = run(&["--image", &file("text.so"), "-e", "1"]);
+    let error = format!("error: {}: not a shared object, or a damaged one\n", file("text.so"));
+    assert_eq!((none.err(), none.code), (&*error, Some(1)));
+    let whole = std::fs::read(file("app.so")).expect("it was written");
+    for part in 1..20 {
+        std::fs::write(file("cut.so"), &whole[..whole.len() * part / 20]).expect("it is written");
+        for command in [&["--image", &file("cut.so"), "-e", "1"][..], &["image", "info", &file("cut.so")]] {
+            let cut = run(command);
+            assert!(cut.code == Some(1) && cut.err().starts_with("error: "), "{part}: {cut:?}");
+        }
+    }
+    // What an image is built from is not overwritten.
+    for other in ["app.kal", "lib.kal"] {
+        let refused = run(&["image", "build", "-o", &file(other), &file("app.kal")]);
+        let error = format!("error: the output would overwrite {}, which it is built from\n", file(other));
+        assert_eq!((refused.err(), refused.code), (&*error, Some(1)));
+    }
     let wrong = run(&["image", "build", "--target", "x86-65", "-o", &file("x.so"), &file("app.kal")]);
     assert!(wrong.err().starts_with("error: --target: unknown processor `x86-65`"), "{}", wrong.err());
     let wrong = run(&[

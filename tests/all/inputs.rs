@@ -109,7 +109,7 @@ fn commands_of_the_prompt_are_told_from_programs() {
         said,
         [
             "error[E0202] 1:1 no unary operator `:` is defined",
-            "  help: commands such as `:list` are for the prompt: `kal`, or `kal repl`"
+            "  help: commands such as `:list` are for the prompt of `kal`, each an input of its own"
         ]
     );
 }

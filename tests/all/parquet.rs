@@ -234,6 +234,89 @@ fn a_table_becomes_csv_and_csv_becomes_results() {
     assert!(!folder.path().join("u.parquet").exists());
 }
 
+/// Writes a table of one row with these columns, each with what writes its value.
+fn write_row(path: &Path, schema: &str, write: &dyn Fn(usize, &mut ColumnWriter<'_>)) {
+    let schema = Arc::new(parse_message_type(schema).expect("it is right"));
+    let file = File::create(path).expect("it can be written");
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::default()).expect("it begins");
+    let (mut group, mut index) = (writer.next_row_group().expect("it begins"), 0);
+    while let Some(mut column) = group.next_column().expect("it begins") {
+        write(index, column.untyped());
+        column.close().expect("it can be written");
+        index += 1;
+    }
+    group.close().expect("it can be written");
+    writer.close().expect("it can be written");
+}
+
+#[test]
+fn dates_intervals_and_bytes_become_text_whatever_they_are() {
+    let folder = Folder::new("parquet-texts");
+    let schema = "message t {
+        REQUIRED DOUBLE x;
+        REQUIRED INT32 day (DATE);
+        REQUIRED INT64 nanos (TIMESTAMP(NANOS,false));
+        REQUIRED INT64 utc (TIMESTAMP(MICROS,true));
+        REQUIRED INT64 late (TIMESTAMP(MILLIS,false));
+        REQUIRED INT32 time (TIME(MILLIS,false));
+        REQUIRED FIXED_LEN_BYTE_ARRAY(12) span (INTERVAL);
+        REQUIRED FIXED_LEN_BYTE_ARRAY(16) id (UUID);
+        REQUIRED BYTE_ARRAY raw;
+        REQUIRED group days (LIST) { REPEATED group list { REQUIRED INT32 element (DATE); } }
+    }";
+    write_row(&folder.path().join("in.parquet"), schema, &|index, column| {
+        let written = match (index, column) {
+            (0, ColumnWriter::DoubleColumnWriter(writer)) => writer.write_batch(&[2.0], None, None),
+            (1 | 5, ColumnWriter::Int32ColumnWriter(writer)) => {
+                writer.write_batch(&[if index == 1 { i32::MAX } else { 3_723_004 }], None, None)
+            }
+            (2..=4, ColumnWriter::Int64ColumnWriter(writer)) => {
+                let values = [1_609_459_200_123_456_789, 1_609_459_200_000_000, i64::MAX];
+                writer.write_batch(&values[index - 2..=index - 2], None, None)
+            }
+            (6, ColumnWriter::FixedLenByteArrayColumnWriter(writer)) => {
+                let span: Vec<u8> = [14_u32, 3, 0].iter().flat_map(|part| part.to_le_bytes()).collect();
+                writer.write_batch(&[FixedLenByteArray::from(span)], None, None)
+            }
+            (7, ColumnWriter::FixedLenByteArrayColumnWriter(writer)) => {
+                writer.write_batch(&[FixedLenByteArray::from((0..16).collect::<Vec<u8>>())], None, None)
+            }
+            (8, ColumnWriter::ByteArrayColumnWriter(writer)) => {
+                writer.write_batch(&[ByteArray::from(b"a,\xff".to_vec())], None, None)
+            }
+            (9, ColumnWriter::Int32ColumnWriter(writer)) => {
+                writer.write_batch(&[0, i32::MIN], Some(&[1, 1]), Some(&[0, 1]))
+            }
+            _ => panic!("column {index}"),
+        };
+        written.expect("it can be written");
+    });
+    let ran = run(&folder, &["x + 1", "--name", "r", "--in", "in.parquet"]);
+    let expected = "2,5881580-07-11,2021-01-01 00:00:00.123456789,2021-01-01 00:00:00+00:00,\
+                    292278994-08-17 07:12:55.807,01:02:03.004,14 months 3 days,\
+                    00010203-0405-0607-0809-0a0b0c0d0e0f,\"a,\\xff\",\"[1970-01-01, -5877641-06-23]\",3";
+    assert_eq!((ran.err(), ran.out().lines().nth(1)), ("", Some(expected)));
+    // In a list, the crate that reads them has no value for intervals.
+    let schema = "message t {
+        REQUIRED DOUBLE x;
+        REQUIRED group spans (LIST) { REPEATED group list { REQUIRED FIXED_LEN_BYTE_ARRAY(12) element (INTERVAL); } }
+    }";
+    write_row(&folder.path().join("in.parquet"), schema, &|_, column| {
+        let written = match column {
+            ColumnWriter::DoubleColumnWriter(writer) => writer.write_batch(&[2.0], None, None),
+            ColumnWriter::FixedLenByteArrayColumnWriter(writer) => {
+                writer.write_batch(&[FixedLenByteArray::from(vec![0; 12])], Some(&[1]), Some(&[0]))
+            }
+            _ => panic!("another column"),
+        };
+        written.expect("it can be written");
+    });
+    let ran = run(&folder, &["x + 1", "--name", "r", "--in", "in.parquet"]);
+    let error = "error: in.parquet: the column `spans` holds intervals in lists or structures, which cannot be written as text\n";
+    assert_eq!((ran.err(), ran.code), (error, Some(1)));
+    assert_eq!(run(&folder, &["x + 1", "--alone", "--in", "in.parquet"]).out(), "x + 1\n3\n");
+}
+
 #[test]
 fn what_cannot_be_computed_is_refused_and_the_old_file_stays() {
     let folder = Folder::new("parquet-errors");

@@ -290,6 +290,22 @@ fn a_damaged_session_is_refused_or_means_the_same() {
 }
 
 #[test]
+fn random_numbers_go_on_where_a_session_was_saved() {
+    let engine = Engine::with_config(Config::new()).expect("it starts");
+    let next = |context: &mut Context| context.eval("random()").expect("it is a number");
+    let mut first = engine.context().expect("it starts");
+    let beginning = next(&mut first);
+    first.eval("do seed(5)").expect("it is a number");
+    next(&mut first);
+    let saved = first.save().expect("it can be saved").bytes;
+    let mut second = engine.context().expect("it starts");
+    second.resume("w.kses", &saved).expect("it is whole");
+    let expected = next(&mut first);
+    assert_eq!(next(&mut second), expected);
+    assert_ne!(beginning, expected);
+}
+
+#[test]
 fn what_another_prompt_has_saved_is_not_overwritten() {
     let folder = TempDir::new().expect("there is room");
     let session = folder.path().join("w.kses");

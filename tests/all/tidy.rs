@@ -147,6 +147,7 @@ const UNSAFE: &[&str] = &[
     "src/host/lanes.rs",
     "src/config.rs",
     "src/image.rs",
+    "src/image/mapped.rs",
     "src/executable.rs",
     "src/executable/",
     "src/float_environment.rs",

@@ -167,7 +167,7 @@ pub unsafe extern "C" fn kal_library_context_free(context: *mut KalContext) {
 ///
 /// # Safety
 /// `context` is null, or was created and not freed; `arguments` points to `count` doubles, and
-/// `result` to one.
+/// `result` to one or is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kal_library_call(
     context: *mut KalContext,
@@ -181,8 +181,10 @@ pub unsafe extern "C" fn kal_library_call(
         let arguments = unsafe { slice::from_raw_parts(arguments, count as usize) };
         // SAFETY: as the caller says.
         let value = unsafe { with(context, |context| context.call(function as usize, arguments)) }?;
-        // SAFETY: as the caller says.
-        unsafe { result.write(value) };
+        if !result.is_null() {
+            // SAFETY: as the caller says.
+            unsafe { result.write(value) };
+        }
         Ok(0)
     })
 }
@@ -230,6 +232,9 @@ pub unsafe extern "C" fn kal_library_eval(
     result: *mut f64,
 ) -> c_int {
     guarded(1, || {
+        if text.is_null() {
+            return Err("there is no text".into());
+        }
         // SAFETY: as the caller says.
         let text = unsafe { CStr::from_ptr(text) };
         let text = text.to_str().map_err(|error| format!("the text is not UTF-8: {error}"))?;

@@ -119,7 +119,7 @@ impl PrivateRoom {
             if !unsafe { private.restore(&memory.views, placed.range) } {
                 return Err(CodeError::System { call: "mprotect", error: error.into() });
             }
-            // SAFETY: so many bytes are ours, through the view to write.
+            // SAFETY: as many bytes are ours, through the view to write.
             unsafe { slice::from_raw_parts_mut(placed.writable(), size) }.copy_from_slice(&written);
         }
         Ok(Some(placed))
