@@ -32,7 +32,7 @@ pub(super) struct TextColumns {
 }
 
 enum TextColumn {
-    Leaf(TextLeaf),
+    Leaf(Box<TextLeaf>),
     /// Lists or structures.
     Nested(FieldTexts),
 }
@@ -115,7 +115,7 @@ impl TextColumns {
             let found = TextKind::of(field).zip(*leaf);
             found.map_or(TextColumn::Nested(FieldTexts::default()), |(kind, leaf)| {
                 let texts = FieldTexts::default();
-                TextColumn::Leaf(TextLeaf { leaf, kind, is_optional, reader: None, texts })
+                TextColumn::Leaf(Box::new(TextLeaf { leaf, kind, is_optional, reader: None, texts }))
             })
         };
         let columns: Vec<_> = fields.iter().zip(leaves).map(column).collect();
@@ -199,7 +199,10 @@ impl TextColumns {
             if number > 0 {
                 bytes.push(self.delimiter);
             }
-            let (TextColumn::Leaf(TextLeaf { texts, .. }) | TextColumn::Nested(texts)) = column;
+            let texts = match column {
+                TextColumn::Leaf(leaf) => &leaf.texts,
+                TextColumn::Nested(texts) => texts,
+            };
             bytes.extend_from_slice(&texts.bytes[texts.field(row)]);
         }
     }
