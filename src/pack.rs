@@ -9,8 +9,8 @@
 //! Numbers are little-endian. A hash is BLAKE3 of a section; the MAC is BLAKE3 with
 //! the user's key of everything before it and of the table of sections, and so of
 //! all. What is read is copied first, so what was checked is what is used: a text that is
-//! large stays in the file, and each piece of it is checked again when it is read. So does
-//! code that is large: mostly, all of it is read to where it will run, and checked there.
+//! large stays in the file, and each piece of it is checked again when it is read: at first all
+//! of it is checked, but not where that is known from earlier. So does code that is large: mostly, all of it is read to where it will run, and checked there.
 //!
 //! | section | contents |
 //! |---|---|
@@ -21,7 +21,7 @@
 //! | names | UTF-8 |
 //! | links | which bodies are the code of which definitions of the text: see [`links`] |
 //! | origins | what each body was made of, for people; its hash is checked when it is read |
-//! | pieces | the hashes of each 16 KiB of the code, if that is large |
+//! | pieces | the hashes of each 16 KiB of the code, and of the text, where these are large |
 //! | code | portable code, each at a multiple of 64 bytes |
 //! | text | the checked items of the text, unless another pack has them |
 //!
@@ -109,6 +109,16 @@ fn is_large(bytes: u64) -> bool {
 /// A secret of the user, with which packs are authenticated.
 pub type SecretKey = [u8; 32];
 
+/// What a pack is read from: a file.
+pub struct PackInput {
+    /// Reads from it.
+    pub read: ReadAt,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Whether all of it was found to be whole earlier, and it has not been written since.
+    pub is_known: bool,
+}
+
 /// A pack that has been checked.
 pub struct Pack {
     bytes: StoredBytes,
@@ -170,12 +180,12 @@ impl Pack {
     /// # Errors
     /// What is wrong with it.
     pub fn open_file(
-        read: ReadAt,
-        size: u64,
+        file: PackInput,
         target: Fingerprint,
         key: Option<&SecretKey>,
         is_enough: bool,
     ) -> Result<Self, Damage> {
+        let PackInput { read, size, is_known } = file;
         let missing = Damage { what: "unexpected end", at: 0 };
         let mut first = [0; TABLES];
         read(&mut first, 0).ok_or(missing)?;
@@ -199,11 +209,17 @@ impl Pack {
         if contents.get(..TABLES) != Some(&first[..]) {
             return Err(Damage { what: "it changed while it was read", at: 0 });
         }
-        let hashes = head.range(SectionKind::Pieces).and_then(|range| contents.get(range));
-        let find = |code| FileSection::find(read.clone(), code, size, hashes.unwrap_or_default());
-        let code = code.map(find).transpose()?;
+        let hashes =
+            head.range(SectionKind::Pieces).and_then(|range| contents.get(range)).unwrap_or_default();
+        let of_code = code.map_or(0, |code| pieces::hash_bytes(code.bytes)).min(hashes.len());
+        let (of_code, of_text) = hashes.split_at(of_code);
+        let code = code.map(|code| FileSection::find(read.clone(), code, size, of_code)).transpose()?;
+        let text = text.map(|text| match is_known && signed.is_ok() && !of_text.is_empty() {
+            true => FileSection::find(read.clone(), text, size, of_text),
+            false => FileSection::check(read.clone(), text),
+        });
+        let text = text.transpose()?;
         let contents = StoredBytes::part(&(Arc::new(whole) as SharedBytes), range).ok_or(missing)?;
-        let text = text.map(|text| FileSection::check(read.clone(), text)).transpose()?;
         let mut pack = head.pack(contents, (code, text), PackHead::is_whole)?;
         if signed.is_err() {
             pack.is_trusted = false;
@@ -213,6 +229,11 @@ impl Pack {
             }
         }
         Ok(pack)
+    }
+
+    /// Returns whether its text is large.
+    pub fn leaves_text_in_file(&self) -> bool {
+        self.text_in_file.is_some()
     }
 
     /// Returns whether it was made with this user's key, so that its code may be run.
@@ -292,7 +313,8 @@ impl Pack {
     /// Returns whether nothing is damaged that is checked only when it is used.
     #[cfg(feature = "cli")]
     pub fn is_whole(&self) -> bool {
-        self.has_origins() && self.code_part(0..self.code_len()).is_some()
+        let mut in_file = self.code_in_file.iter().chain(&self.text_in_file);
+        self.has_origins() && in_file.all(FileSection::is_whole)
     }
 
     /// Returns what the bodies were made of; none if that is damaged.
@@ -601,15 +623,17 @@ mod tests {
             let origin = origin(3);
             write([(identity(3), code, &origin)], text, None, b"{}", identity(99), &KEY)
         };
-        let open = |bytes: &[u8], key, is_enough| {
+        let open_known = |bytes: &[u8], key, is_enough, is_known| {
             let (size, bytes) = (bytes.len() as u64, bytes.to_vec());
             let read = move |buffer: &mut [u8], at: u64| {
                 let at = usize::try_from(at).ok()?;
                 buffer.copy_from_slice(bytes.get(at..at.checked_add(buffer.len())?)?);
                 Some(())
             };
-            Pack::open_file(Box::new(read), size, identity(99), key, is_enough).map(Arc::new)
+            let file = PackInput { read: Box::new(read), size, is_known };
+            Pack::open_file(file, identity(99), key, is_enough).map(Arc::new)
         };
+        let open = |bytes: &[u8], key, is_enough| open_known(bytes, key, is_enough, false);
         let all = [
             (pack(), &b"a text"[..], false, false),
             (written(&made, &long), &long, false, true),
@@ -618,10 +642,10 @@ mod tests {
             (written(&large, b"a text"), b"a text", true, true),
             (written(&large, b""), b"", true, false),
         ];
-        for (bytes, text, has_code_in_file, has_text_in_file) in all {
+        for (bytes, expected_text, has_code_in_file, has_text_in_file) in all {
             let text_of = |pack: &Arc<Pack>| pack.text().and_then(|text| text.all()).unwrap_or_default();
             let pack = open(&bytes, Some(&KEY), false).expect("it is whole");
-            assert!(text_of(&pack) == text && pack.has_origins() && pack.size() == bytes.len());
+            assert!(text_of(&pack) == expected_text && pack.has_origins() && pack.size() == bytes.len());
             assert_eq!(pack.code_in_file.is_some(), has_code_in_file);
             assert_eq!(pack.text_in_file.is_some(), has_text_in_file);
             let expected = if has_code_in_file { &large } else { &made };
@@ -633,11 +657,12 @@ mod tests {
             assert!(open(&bytes, Some(&[8; 32]), false).is_err());
             let without_code = open(&bytes, Some(&[8; 32]), true).expect("its items will do");
             assert_eq!((without_code.is_trusted(), without_code.len()), (false, 0));
-            assert!(text_of(&without_code) == text);
-            let [origins, code] = [SectionKind::Origins, SectionKind::Code].map(|kind| {
-                let head = PackHead::read(&bytes, identity(99)).expect("it is whole");
-                head.range(kind).expect("it is there")
-            });
+            assert!(text_of(&without_code) == expected_text);
+            let [origins, code, text] =
+                [SectionKind::Origins, SectionKind::Code, SectionKind::Text].map(|kind| {
+                    let head = PackHead::read(&bytes, identity(99)).expect("it is whole");
+                    head.range(kind).expect("it is there")
+                });
             for at in (0..bytes.len()).step_by(if bytes.len() > 100_000 { 997 } else { 1 }) {
                 let mut changed = bytes.clone();
                 changed[at] ^= 1 << (at % 8);
@@ -651,7 +676,19 @@ mod tests {
                     assert_eq!(pack.copy_code(&mut vec![0; code.len()]), !is_of_code, "byte {at}");
                 }
                 assert!(open(&bytes[..at], Some(&KEY), false).is_err(), "{at} bytes");
+                // Where the text is known to be whole, what is used of it is checked.
+                let opened = open_known(&changed, Some(&KEY), false, true);
+                let is_used_late = is_late || has_text_in_file && text.contains(&at);
+                assert_eq!(opened.is_ok(), is_used_late, "byte {at}");
+                if let Ok(pack) = opened {
+                    let is_of_text = text.contains(&at);
+                    let all = pack.text().map_or(Some(Vec::new()), |text| text.all());
+                    assert_eq!(all.is_none(), is_of_text, "byte {at}");
+                    assert!(!pack.is_whole(), "byte {at}");
+                }
             }
+            let known = open_known(&bytes, Some(&KEY), false, true).expect("it is whole");
+            assert!(text_of(&known) == expected_text && known.is_whole());
         }
     }
 

@@ -106,8 +106,8 @@ impl EngineCache {
         let Some(path) = self.load.as_ref().filter(|path| path.symlink_metadata().is_ok()) else {
             return Ok(None);
         };
-        let (mut file, size) = trust::open(path)?;
-        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+        let (mut file, data) = trust::open(path)?;
+        let mut bytes = Vec::with_capacity(usize::try_from(data.len()).unwrap_or(0));
         file.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
         let key = trust::key(&self.key).ok_or("there is no key to check it with")?;
         let (head, image) = bytes.split_at_checked(HEAD).ok_or("it is too short")?;

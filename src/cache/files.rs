@@ -2,13 +2,14 @@
 
 use super::folder::{ABANDONED, ENDING, ENDING_WITHOUT_CODE, UNFINISHED, of_this_target, shortened};
 use super::image_text::{ImageText, identity};
+use super::mark::WholeMark;
 use super::{CacheEvent, CacheOptions, CheckedText, CheckedTexts, trust};
 use crate::bytes::{Damage, SharedParts};
 use crate::codegen;
 use crate::fingerprint::Fingerprint;
 use crate::pack::links::CodeLinks;
 use crate::pack::store::{KeptCode, MadeCode};
-use crate::pack::{self, CodeStore, Pack, SecretKey};
+use crate::pack::{self, CodeStore, Pack, PackInput, SecretKey};
 use crate::process::{self, Activity};
 use crate::source::Source;
 use crate::world::WrittenText;
@@ -373,13 +374,21 @@ impl Cache {
     fn open_pack(&self, path: &Path, is_shipped: bool) -> Result<Pack, CacheEvent> {
         let file = || path.to_owned();
         let opened = trust::open(path);
-        let (pack, size) = opened.map_err(|reason| CacheEvent::Untrusted { file: file(), reason })?;
+        let (opened, data) = opened.map_err(|reason| CacheEvent::Untrusted { file: file(), reason })?;
         let damaged = |damage: Damage| CacheEvent::Damaged { file: file(), reason: damage.to_string() };
         let key = self.key();
-        let read = move |buffer: &mut [u8], at| pack.read_exact_at(buffer, at).ok();
+        let mark = key.as_ref().and_then(|key| WholeMark::of(&data, key));
+        let is_known = mark.as_ref().is_some_and(|mark| mark.is_on(&opened));
+        let opened = Arc::new(opened);
+        let of_pack = opened.clone();
+        let read = Box::new(move |buffer: &mut [u8], at| of_pack.read_exact_at(buffer, at).ok());
         let is_enough = is_shipped || key.is_none();
-        let opened = Pack::open_file(Box::new(read), size, self.target, key.as_ref(), is_enough);
-        opened.map_err(damaged)
+        let found = PackInput { read, size: data.len(), is_known };
+        let pack = Pack::open_file(found, self.target, key.as_ref(), is_enough).map_err(damaged)?;
+        if !is_known && self.writes() && !is_shipped && pack.is_trusted() && pack.leaves_text_in_file() {
+            mark.iter().for_each(|mark| mark.put(&opened));
+        }
+        Ok(pack)
     }
 
     /// Records that a pack is in use.

@@ -41,15 +41,18 @@ pub(super) fn folders(root: &Path, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Opens a file, and returns it with its size in bytes.
+/// Opens a file, and returns it with what is known of it.
 ///
 /// # Errors
 /// Why it cannot be read, or why others could have changed it.
-pub(super) fn open(path: &Path) -> Result<(File, u64), String> {
+pub(super) fn open(path: &Path) -> Result<(File, Metadata), String> {
     open_own(path, changeable)
 }
 
-fn open_own(path: &Path, check: impl FnOnce(&Metadata) -> Result<(), String>) -> Result<(File, u64), String> {
+fn open_own(
+    path: &Path,
+    check: impl FnOnce(&Metadata) -> Result<(), String>,
+) -> Result<(File, Metadata), String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let opened = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
         rustix::io::Errno::LOOP => "it is a link".to_owned(),
@@ -61,7 +64,7 @@ fn open_own(path: &Path, check: impl FnOnce(&Metadata) -> Result<(), String>) ->
         return Err("it is no file".into());
     }
     check(&data)?;
-    Ok((file, data.len()))
+    Ok((file, data))
 }
 
 /// Returns the user's secret; `None` if there is none that only the user can read.

@@ -38,6 +38,11 @@ pub(super) fn hashes(section: &[u8]) -> Vec<u8> {
     section.chunks(PIECE).flat_map(|piece| *blake3::hash(piece).as_bytes()).collect()
 }
 
+/// Returns how many bytes the hashes of a section of that many bytes have.
+pub(super) fn hash_bytes(bytes: u64) -> usize {
+    usize::try_from(bytes.div_ceil(PIECE as u64)).unwrap_or(usize::MAX / 64) * 32
+}
+
 /// Returns the hash of a section that may be left in its file: that of the hashes of its pieces.
 pub(super) fn hash(section: &[u8]) -> blake3::Hash {
     blake3::hash(&hashes(section))
@@ -75,18 +80,30 @@ impl FileSection {
         let SectionEntry { start, bytes, hash } = section;
         let missing = Damage { what: "a section beyond the end", at: 0 };
         let len = usize::try_from(bytes).map_err(|_| missing)?;
-        let mut hashes = Vec::new();
-        let mut stretch = vec![0; STRETCH];
-        for at in (0..len).step_by(STRETCH) {
-            let stretch = &mut stretch[..STRETCH.min(len - at)];
-            read(stretch, start + at as u64).ok_or(missing)?;
-            hashes.extend(stretch.chunks(PIECE).map(blake3::hash));
-        }
+        let hashes = Self::hashes(&read, start, len).ok_or(missing)?;
         if hash_of(&hashes) != hash {
             return Err(Damage { what: "a damaged section", at: 0 });
         }
         let pieces = LazyTable::new(hashes.len());
         Ok(Self { read, start, len, hashes: hashes.into(), pieces })
+    }
+
+    /// Returns the hashes of the pieces as they are in the file now; `None` if they are not
+    /// there.
+    fn hashes(read: &ReadAt, start: u64, len: usize) -> Option<Vec<blake3::Hash>> {
+        let (mut hashes, mut stretch) = (Vec::new(), vec![0; STRETCH]);
+        for at in (0..len).step_by(STRETCH) {
+            let stretch = &mut stretch[..STRETCH.min(len - at)];
+            read(stretch, start + at as u64)?;
+            hashes.extend(stretch.chunks(PIECE).map(blake3::hash));
+        }
+        Some(hashes)
+    }
+
+    /// Returns whether all of it is as it should be.
+    #[cfg(feature = "cli")]
+    pub(super) fn is_whole(&self) -> bool {
+        Self::hashes(&self.read, self.start, self.len).is_some_and(|hashes| *hashes == *self.hashes)
     }
 
     /// Copies all of it to memory of its size. Returns whether it is not damaged.

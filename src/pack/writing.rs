@@ -63,7 +63,11 @@ pub fn write<'a>(
     head.word(SECTIONS.len() as u32);
     head.bytes(Fingerprint::BUILD.as_bytes());
     head.bytes(target.as_bytes());
-    let hashes = if is_large(code.len() as u64) { pieces::hashes(&code) } else { Vec::new() };
+    let [has_large_code, has_large_text] = [code.len(), text.len()].map(|bytes| is_large(bytes as u64));
+    let mut hashes = if has_large_code { pieces::hashes(&code) } else { Vec::new() };
+    if has_large_code || has_large_text {
+        hashes.extend(pieces::hashes(text));
+    }
     let (mut table, mut contents) = (Writer::default(), Vec::new());
     let mut offset = TABLES;
     for (kind, section) in SECTIONS

@@ -41,7 +41,7 @@ impl World {
     }
 
     /// Returns the packs in the cache.
-    fn packs(&self) -> Vec<PathBuf> {
+    pub fn packs(&self) -> Vec<PathBuf> {
         self.files()
             .into_iter()
             .filter(|file| file.extension().is_some_and(|ending| ending == "kpk"))

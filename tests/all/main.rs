@@ -35,6 +35,7 @@ mod interaction;
 mod libraries;
 mod limits;
 mod map;
+mod marks;
 mod mathematics;
 mod model;
 mod modes;
