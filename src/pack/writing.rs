@@ -63,10 +63,11 @@ pub fn write<'a>(
     head.word(SECTIONS.len() as u32);
     head.bytes(Fingerprint::BUILD.as_bytes());
     head.bytes(target.as_bytes());
+    let [of_code, of_text] = [&code, text].map(pieces::hashes);
     let [has_large_code, has_large_text] = [code.len(), text.len()].map(|bytes| is_large(bytes as u64));
-    let mut hashes = if has_large_code { pieces::hashes(&code) } else { Vec::new() };
+    let mut hashes = if has_large_code { of_code.clone() } else { Vec::new() };
     if has_large_code || has_large_text {
-        hashes.extend(pieces::hashes(text));
+        hashes.extend_from_slice(&of_text);
     }
     let (mut table, mut contents) = (Writer::default(), Vec::new());
     let mut offset = TABLES;
@@ -78,10 +79,11 @@ pub fn write<'a>(
         table.word(0);
         table.long(offset as u64);
         table.long(section.len() as u64);
-        let hash = match kind {
-            SectionKind::Code | SectionKind::Text => pieces::hash(section),
-            _ => blake3::hash(section),
-        };
+        let hash = blake3::hash(match kind {
+            SectionKind::Code => &of_code,
+            SectionKind::Text => &of_text,
+            _ => section,
+        });
         table.bytes(hash.as_bytes());
         contents.push(section);
         offset += section.len();
