@@ -102,7 +102,7 @@ const SECTIONS: [SectionKind; 10] = [
 const SMALL: u64 = 256 << 10;
 
 /// Returns whether a section of that many bytes is left in its file.
-fn is_large(bytes: u64) -> bool {
+pub fn is_large(bytes: u64) -> bool {
     bytes > SMALL
 }
 

@@ -377,7 +377,8 @@ impl Cache {
         let (opened, data) = opened.map_err(|reason| CacheEvent::Untrusted { file: file(), reason })?;
         let damaged = |damage: Damage| CacheEvent::Damaged { file: file(), reason: damage.to_string() };
         let key = self.key();
-        let mark = key.as_ref().and_then(|key| WholeMark::of(&data, key));
+        let marks = key.as_ref().filter(|_| pack::is_large(data.len()));
+        let mark = marks.and_then(|key| WholeMark::of(&data, key));
         let is_known = mark.as_ref().is_some_and(|mark| mark.is_on(&opened));
         let opened = Arc::new(opened);
         let of_pack = opened.clone();

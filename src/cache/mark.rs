@@ -18,13 +18,15 @@ const NAME: &str = "user.kal.whole";
 const PURPOSE: &[u8] = b"kal 2026 whole";
 
 /// Times of files are coarse: one that was written less than this ago may be written again at
-/// the same time.
-const SETTLED: Duration = Duration::from_secs(2);
+/// the same time. Where there are fractions of seconds, they are those of the system's clock, which
+/// goes on every ten milliseconds at least; elsewhere, two seconds may be the same.
+const SETTLED: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
 /// The mark that a file of this user has if all of it was checked.
 pub(super) struct WholeMark {
     hash: [u8; 32],
     modified: Option<SystemTime>,
+    has_fraction: bool,
 }
 
 impl WholeMark {
@@ -37,7 +39,8 @@ impl WholeMark {
         let state = [data.dev(), data.ino(), data.size(), data.mtime().cast_unsigned()];
         state.iter().for_each(|word| _ = hasher.update(&word.to_le_bytes()));
         hasher.update(&data.mtime_nsec().to_le_bytes());
-        Some(Self { hash: *hasher.finalize().as_bytes(), modified: data.modified().ok() })
+        let (hash, has_fraction) = (*hasher.finalize().as_bytes(), data.mtime_nsec() != 0);
+        Some(Self { hash, modified: data.modified().ok(), has_fraction })
     }
 
     /// Returns whether a file has it.
@@ -50,7 +53,7 @@ impl WholeMark {
     /// attributes, the file is checked each time.
     pub(super) fn put(&self, file: &File) {
         let age = self.modified.and_then(|modified| SystemTime::now().duration_since(modified).ok());
-        if age.is_some_and(|age| age >= SETTLED) {
+        if age.is_some_and(|age| age >= SETTLED[usize::from(!self.has_fraction)]) {
             let _ = rustix::fs::fsetxattr(file, NAME, &self.hash, rustix::fs::XattrFlags::empty());
         }
     }
