@@ -22,9 +22,12 @@ use crate::failure::Failure;
 use crate::name::Name;
 use crate::process::{self, Activity};
 use crate::runtime::{ExecutionMemory, Slot, Variable};
-use kal_code::{Address, TrampolinePool};
+use kal_code::{Address, CodeError, TrampolinePool};
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
+
+/// The trampolines that are taken at once for many slots.
+const AT_ONCE: usize = 256;
 
 /// The slots and variables of an engine.
 pub(super) struct Slots {
@@ -148,6 +151,10 @@ impl Drop for HeldOffsets {
     }
 }
 
+fn no_trampoline(error: CodeError) -> Failure {
+    Failure::System(error.to_string())
+}
+
 impl Slots {
     pub(super) fn new(trampolines: TrampolinePool, variables: Arc<Variables>) -> Self {
         Self { trampolines, variables, tables: SharedTables::default() }
@@ -204,12 +211,21 @@ impl Slots {
             let memories = if tables.table.is_due() { tables.collect() } else { Vec::new() };
             tables.table.reserve(targets.len());
             held.slots.reserve(targets.len());
+            let mut trampolines = Vec::new();
+            let mut trampoline = || {
+                if trampolines.is_empty() {
+                    trampolines = self.trampolines.get_many(AT_ONCE).map_err(no_trampoline)?;
+                }
+                Ok(trampolines.pop().map_or(0, |trampoline| trampoline.get() as usize))
+            };
             let hold = |target: &CallTarget| {
-                let slot = tables.table.hold(*target, || self.trampoline())?;
+                let slot = tables.table.hold(*target, &mut trampoline)?;
                 held.slots.push(slot);
                 Ok(slot)
             };
-            (targets.iter().map(hold).collect(), memories)
+            let slots = targets.iter().map(hold).collect();
+            self.trampolines.release_all(trampolines);
+            (slots, memories)
         });
         // Dropping the last owner of a memory takes other locks.
         drop(memories);
@@ -217,8 +233,7 @@ impl Slots {
     }
 
     fn trampoline(&self) -> Result<usize, Failure> {
-        let trampoline = self.trampolines.get().map_err(|error| Failure::System(error.to_string()))?;
-        Ok(trampoline.get() as usize)
+        Ok(self.trampolines.get().map_err(no_trampoline)?.get() as usize)
     }
 
     /// Holds what the undefined symbols of an object stand for. Linking the object
@@ -313,8 +328,8 @@ impl Slots {
         memory: &ExecutionMemory,
         entries: impl IntoIterator<Item = (CallTarget, Slot, usize)>,
     ) {
-        self.tables
-            .with(|_| entries.into_iter().for_each(|(_, slot, address)| memory.redirect(slot, address)));
+        let entries = entries.into_iter().map(|(_, slot, address)| (slot, address));
+        self.tables.with(|_| memory.redirect_all(entries));
     }
 
     /// Redirects slots to addresses, except those that are for another target by

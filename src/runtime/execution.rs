@@ -86,6 +86,18 @@ impl ExecutionMemory {
         self.note(slot, before);
     }
 
+    /// Stores addresses in slots, for the next calls.
+    pub fn redirect_all(&self, entries: impl IntoIterator<Item = (Slot, usize)>) {
+        let (mut pages, mut last) = (self.slot_pages.lock(), None);
+        for (slot, address) in entries {
+            let before = self.range.at::<AtomicUsize>(slot.offset()).swap(address, Ordering::Release);
+            // Mostly the page of the one before.
+            let page = Some(slot.offset() / PAGE).filter(|page| before == 0 && last != Some(*page));
+            page.into_iter().for_each(|page| _ = pages.insert(page));
+            last = page.or(last);
+        }
+    }
+
     /// Records that a slot that led to `before` leads somewhere.
     fn note(&self, slot: Slot, before: usize) {
         if before == 0 {

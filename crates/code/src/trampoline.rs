@@ -82,6 +82,24 @@ impl TrampolinePool {
         }
     }
 
+    /// Allocates several trampolines.
+    ///
+    /// # Errors
+    /// [`CodeError::System`] if there is no memory for more.
+    pub fn get_many(&self, count: usize) -> Result<Vec<Address>, CodeError> {
+        let mut trampolines = self.trampolines.lock();
+        while trampolines.free.len() < count {
+            self.grow(&mut trampolines)?;
+        }
+        let rest = trampolines.free.len() - count;
+        Ok(trampolines.free.split_off(rest))
+    }
+
+    /// Frees trampolines, as [`release`](Self::release) does one.
+    pub fn release_all(&self, released: Vec<Address>) {
+        self.trampolines.lock().free.extend(released);
+    }
+
     /// Frees a trampoline, so that [`get`](Self::get) may return it again for
     /// another purpose: no code may call it for the old one any more.
     pub fn release(&self, trampoline: Address) {
@@ -275,5 +293,10 @@ mod tests {
         let one = *many.iter().next().unwrap();
         pool.release(one);
         assert_eq!(pool.get().unwrap(), one);
+        let more = pool.get_many(3000).unwrap();
+        assert!(more.len() == 3000 && more.iter().all(|trampoline| !many.contains(trampoline)));
+        let last = *more.last().unwrap();
+        pool.release_all(more);
+        assert_eq!(pool.get().unwrap(), last);
     }
 }
