@@ -8,9 +8,10 @@
 //!
 //! Numbers are little-endian. A hash is BLAKE3 of a section; the MAC is BLAKE3 with
 //! the user's key of everything before it and of the table of sections, and so of
-//! all. What is read is copied first, so what was checked is what is used: a text that is
-//! large stays in the file, and each piece of it is checked again when it is read: at first all
-//! of it is checked, but not where that is known from earlier. So does code that is large: mostly, all of it is read to where it will run, and checked there.
+//! all. What is read is copied first, so what was checked is what is used. A large text stays
+//! in the file. All of it is checked at first, unless that is known from earlier, and each piece
+//! again when it is read. Large code stays in the file as well: mostly, all of it is read to
+//! where it will run, and checked there.
 //!
 //! | section | contents |
 //! |---|---|
@@ -21,7 +22,7 @@
 //! | names | UTF-8 |
 //! | links | which bodies are the code of which definitions of the text: see [`links`] |
 //! | origins | what each body was made of, for people; its hash is checked when it is read |
-//! | pieces | the hashes of each 16 KiB of the code, and of the text, where these are large |
+//! | pieces | the hashes of each 16 KiB of the code, if that is large, and of the text, if one of them is |
 //! | code | portable code, each at a multiple of 64 bytes |
 //! | text | the checked items of the text, unless another pack has them |
 //!

@@ -12,6 +12,9 @@ const PIECE: usize = 16 << 10;
 /// The bytes that are read together, when all are checked.
 const STRETCH: usize = 16 * PIECE;
 
+const MISSING: Damage = Damage { what: "a section beyond the end", at: 0 };
+const DAMAGED: Damage = Damage { what: "a damaged section", at: 0 };
+
 /// Fills a buffer with what is in a file from an offset on; `None` if that is not there.
 pub type ReadAt = Box<dyn Fn(&mut [u8], u64) -> Option<()> + Send + Sync>;
 
@@ -59,17 +62,16 @@ impl FileSection {
         size: u64,
         hashes: &[u8],
     ) -> Result<Self, Damage> {
-        let SectionEntry { start, bytes, hash } = section;
+        let SectionEntry { start, bytes, .. } = section;
         let is_there = start.checked_add(bytes).is_some_and(|end| end <= size);
         let len = usize::try_from(bytes).ok().filter(|_| is_there);
-        let len = len.ok_or(Damage { what: "a section beyond the end", at: 0 })?;
+        let len = len.ok_or(MISSING)?;
         let (hashes, rest) = hashes.as_chunks();
         let hashes: Box<[_]> = hashes.iter().map(|hash| blake3::Hash::from_bytes(*hash)).collect();
-        if !rest.is_empty() || hashes.len() != len.div_ceil(PIECE) || hash_of(&hashes) != hash {
-            return Err(Damage { what: "a damaged section", at: 0 });
+        if !rest.is_empty() || hashes.len() != len.div_ceil(PIECE) {
+            return Err(DAMAGED);
         }
-        let pieces = LazyTable::new(hashes.len());
-        Ok(Self { read, start, len, hashes, pieces })
+        Self::of_hashes(read, section, len, hashes)
     }
 
     /// Checks all of a section in a file.
@@ -77,15 +79,23 @@ impl FileSection {
     /// # Errors
     /// When it does not have that hash.
     pub(super) fn check(read: Arc<ReadAt>, section: SectionEntry) -> Result<Self, Damage> {
-        let SectionEntry { start, bytes, hash } = section;
-        let missing = Damage { what: "a section beyond the end", at: 0 };
-        let len = usize::try_from(bytes).map_err(|_| missing)?;
-        let hashes = Self::hashes(&read, start, len).ok_or(missing)?;
-        if hash_of(&hashes) != hash {
-            return Err(Damage { what: "a damaged section", at: 0 });
+        let len = usize::try_from(section.bytes).map_err(|_| MISSING)?;
+        let hashes = Self::hashes(&read, section.start, len).ok_or(MISSING)?;
+        Self::of_hashes(read, section, len, hashes.into())
+    }
+
+    /// Returns a section of that length, if these are the hashes of its pieces.
+    fn of_hashes(
+        read: Arc<ReadAt>,
+        section: SectionEntry,
+        len: usize,
+        hashes: Box<[blake3::Hash]>,
+    ) -> Result<Self, Damage> {
+        if hash_of(&hashes) != section.hash {
+            return Err(DAMAGED);
         }
         let pieces = LazyTable::new(hashes.len());
-        Ok(Self { read, start, len, hashes: hashes.into(), pieces })
+        Ok(Self { read, start: section.start, len, hashes, pieces })
     }
 
     /// Returns the hashes of the pieces as they are in the file now; `None` if they are not
