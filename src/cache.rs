@@ -38,7 +38,7 @@ pub use engine_cache::{CompilePolicy, EngineCache, StoredEngine, UpdatePolicy};
 pub use event::CacheEvent;
 pub use explanation::Explanation;
 pub use files::Cache;
-pub use files::{FindLinks, StoredForm};
+pub use files::{FindLinks, StoredForm, WrittenPack};
 pub use folder::CacheUsage;
 pub use image_text::ImageText;
 pub use images::{BuiltText, PackParts};

@@ -207,7 +207,7 @@ fn start(
     }
     // To write the one takes away what the other has.
     context.engine().update_engine_cache();
-    context.engine().write_cache();
+    context.engine().write_cache_at_exit();
     if options.trace_cache {
         match context.beginning() {
             Beginning::Empty => {}

@@ -6,7 +6,7 @@ mod stored;
 use crate::abi::Variables;
 use crate::budget::{ContextBudget, ContextLimits, MemoryBudget};
 use crate::bytes::Writer;
-use crate::cache::{BuiltText, Cache, CacheEvent, CheckedText, PackParts};
+use crate::cache::{BuiltText, Cache, CacheEvent, CheckedText, CheckedTexts, PackParts, WrittenPack};
 use crate::config::{Config, Mode};
 use crate::deadline::Deadlines;
 use crate::error::Error;
@@ -291,7 +291,13 @@ impl Engine {
     /// handle to an engine
     /// does so, too. A cache that cannot be written stays as it is.
     pub fn write_cache(&self) {
-        self.0.write_cache();
+        drop(self.0.write_cache());
+    }
+
+    /// Does so when the process is about to end, which then need not take anything apart.
+    #[cfg(feature = "cli")]
+    pub(crate) fn write_cache_at_exit(&self) {
+        std::mem::forget(self.0.write_cache());
     }
 
     /// Writes what was compiled of the modules in the folder of a library to that folder,
@@ -453,7 +459,7 @@ impl EngineInner {
         if let Some(jit) = self.jit.get() {
             jit.close();
         }
-        self.write_cache();
+        drop(self.write_cache());
         self.texts.clear();
     }
 
@@ -471,10 +477,9 @@ impl EngineInner {
         self.environment.as_ref()
     }
 
-    fn write_cache(&self) {
-        self.cache
-            .iter()
-            .for_each(|cache| self.write_packs(cache, &|source, module| self.stored_text(source, module)));
+    fn write_cache(&self) -> Vec<WrittenPack> {
+        let text: CheckedTexts<'_> = &|source, module| self.stored_text(source, module);
+        self.cache.as_ref().map(|cache| self.write_packs(cache, text)).unwrap_or_default()
     }
 
     /// Returns a text that was checked, as a program or as the module of that name; `None` if it was not, or they have been written before.

@@ -433,7 +433,7 @@ impl ModuleReader<'_> {
             if let Some(environment) = self.engine.stored_environment() {
                 let text = world::encode_module(&items, record, environment);
                 let texts = self.engine.texts();
-                text.into_iter().for_each(|text| texts.keep(&module.source, Some(&module.name), text));
+                text.into_iter().for_each(|text| texts.keep(&module.source, Some(&module.name), text.into()));
             }
         }
         Ok(read)

@@ -50,7 +50,7 @@ use std::sync::Arc;
 pub use store::{CodeStore, StoreCounts};
 #[cfg(fuzzing)]
 pub use testing::damaged_packs;
-pub use writing::write;
+pub use writing::{PackContents, to_bytes, write};
 
 const MAGIC: &[u8; 8] = b"KALPACK\n";
 
@@ -163,15 +163,6 @@ impl Pack {
         let head = PackHead::read(bytes.get(), target)?;
         head.authenticate(key)?;
         head.pack(bytes, (None, None), PackHead::is_whole)
-    }
-
-    /// Returns the pack that [`write()`] has just made for this target.
-    ///
-    /// # Errors
-    /// When these are not such bytes.
-    pub fn of_written(bytes: Vec<u8>, target: Fingerprint) -> Result<Self, Damage> {
-        let bytes = StoredBytes::from(bytes);
-        PackHead::read(bytes.get(), target)?.pack(bytes, (None, None), |_, _| true)
     }
 
     /// Reads a pack in a file of that size that this build has made for this target: with
@@ -622,7 +613,8 @@ mod tests {
         let (made, large) = (body(3), PortableCode { bytes: long[..300_000].to_vec(), ..body(3) });
         let written = |code: &PortableCode, text: &[u8]| {
             let origin = origin(3);
-            write([(identity(3), code, &origin)], text, None, b"{}", identity(99), &KEY)
+            let bodies = vec![(identity(3), code, &origin)];
+            to_bytes(PackContents { bodies, text, links: None, meta: b"{}" }, identity(99), &KEY)
         };
         let open_known = |bytes: &[u8], key, is_enough, is_known| {
             let (size, bytes) = (bytes.len() as u64, bytes.to_vec());

@@ -13,6 +13,7 @@
 //! a program that makes one after another forgets no library.
 
 mod item;
+mod kept;
 
 use crate::jit::{SharedBindings, WeakBindings};
 use crate::process::{self, Activity, SteadyCell};
@@ -35,13 +36,14 @@ const SHORT_HALF: usize = 2 << 20;
 const LONG: usize = 512;
 
 pub(crate) use item::CachedItem;
+pub(crate) use kept::{FinishedText, KeptText};
 
 /// The texts of one engine.
 pub(crate) struct TextCache {
     short: Mutex<Halves>,
     long: Mutex<Halves>,
     /// What is kept for later runs and has not been written to the cache.
-    kept: Mutex<FxHashMap<KeptName, (Source, WrittenText)>>,
+    kept: Mutex<FxHashMap<KeptName, (Source, FinishedText)>>,
 }
 
 /// The file of a text that is kept, and the module that it was read as.
@@ -126,17 +128,17 @@ impl TextCache {
 
     /// Keeps a text, which was read as a program or as the module of that name, for later
     /// runs.
-    pub(crate) fn keep(&self, source: &Source, module: Option<&str>, text: WrittenText) {
+    pub(crate) fn keep(&self, source: &Source, module: Option<&str>, text: FinishedText) {
         let (name, kept) = (kept_name(source, module), (source.clone(), text));
         let before = process::within(Activity::Steady, || self.kept.lock().insert(name, kept));
         drop(before);
     }
 
-    /// Takes what is kept of a text.
+    /// Takes what is kept of a text, once it is written.
     pub(crate) fn take_kept(&self, source: &Source, module: Option<&str>) -> Option<WrittenText> {
         let name = kept_name(source, module);
         let kept = process::within(Activity::Steady, || self.kept.lock().remove(&name));
-        kept.filter(|(read, _)| read.text() == source.text()).map(|(_, text)| text)
+        kept.filter(|(read, _)| read.text() == source.text()).and_then(|(_, text)| text.wait())
     }
 
     /// Calls `work` with the halves for a text. No fork comes in between.

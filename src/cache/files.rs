@@ -8,8 +8,10 @@ use crate::bytes::{Damage, SharedParts};
 use crate::codegen;
 use crate::fingerprint::Fingerprint;
 use crate::pack::links::CodeLinks;
+use crate::pack::origin::CodeOrigin;
+use crate::pack::portable::PortableCode;
 use crate::pack::store::{KeptCode, MadeCode};
-use crate::pack::{self, CodeStore, Pack, PackInput, SecretKey};
+use crate::pack::{self, CodeStore, Pack, PackContents, PackInput, SecretKey};
 use crate::process::{self, Activity};
 use crate::source::Source;
 use crate::world::WrittenText;
@@ -18,7 +20,6 @@ use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -96,6 +97,8 @@ pub(super) struct CachedSource {
     pub(super) text: String,
     /// The packs of this text that were found.
     packs: Vec<OwnPack>,
+    /// The pack that was written last, with its number, until it is read.
+    written: Option<(PathBuf, u32)>,
     /// The same with its library.
     shipped: Vec<OwnPack>,
     /// An earlier text of the program, if this one has not been checked.
@@ -163,6 +166,7 @@ impl CachedSource {
             is_session: true,
             text: String::new(),
             packs: pack.into_iter().collect(),
+            written: None,
             shipped: Vec::new(),
             earlier: None,
             needs: Vec::new(),
@@ -175,10 +179,24 @@ impl CachedSource {
         self.shipped.iter().filter(|own| own.file.as_os_str().is_empty()).map(|own| &*own.pack)
     }
 
+    /// Returns whether it is this text, as a program or as the module of that name.
+    fn is_of(&self, source: &Source, module: Option<&str>) -> bool {
+        self.module.as_deref() == module
+            && self.source.name() == source.name()
+            && self.source.text() == source.text()
+    }
+
     /// Returns whether it is the script of a session.
     pub(super) fn is_session(&self) -> bool {
         self.is_session
     }
+}
+
+/// What a pack was written of. To drop it takes a while, which a process that ends can spare.
+pub struct WrittenPack {
+    _bodies: Vec<MadeCode>,
+    _text: WrittenText,
+    _links: Option<CodeLinks>,
 }
 
 /// A pack of the present text of a file.
@@ -239,6 +257,7 @@ impl Cache {
             return None;
         }
         if !self.begins(source, module) {
+            self.read_written(source, module);
             return self.opened(source, module).map(CheckedText::Same);
         }
         let text = identity(source, module);
@@ -270,6 +289,7 @@ impl Cache {
             is_session,
             text,
             packs,
+            written: None,
             shipped,
             earlier,
             needs,
@@ -299,12 +319,26 @@ impl Cache {
 
     /// Returns the items of a text whose packs have been read.
     fn opened(&self, source: &Source, module: Option<&str>) -> Option<SharedParts> {
-        let is_same = |known: &&CachedSource| {
-            known.module.as_deref() == module
-                && known.source.name() == source.name()
-                && known.source.text() == source.text()
-        };
+        let is_same = |known: &&CachedSource| known.is_of(source, module);
         self.sources(|sources| sources.iter().find(is_same).and_then(CachedSource::checked_text))
+    }
+
+    /// Reads the pack of a text that this run has written.
+    fn read_written(&self, source: &Source, module: Option<&str>) {
+        let take = |known: &mut CachedSource| known.is_of(source, module).then(|| known.written.take())?;
+        let written = self.sources(|sources| sources.iter_mut().find_map(take));
+        let Some(own) = written.and_then(|written| self.own_pack(written)) else { return };
+        self.sources(|sources| {
+            if let Some(known) = sources.iter_mut().find(|known| known.is_of(source, module)) {
+                known.packs.push(own);
+            }
+        });
+    }
+
+    /// Reads a pack that this run has written, with its number.
+    fn own_pack(&self, (file, number): (PathBuf, u32)) -> Option<OwnPack> {
+        let pack = Arc::new(self.open_pack(&file, false).ok()?);
+        Some(OwnPack { file, number, pack })
     }
 
     /// Returns where the packs of a source are.
@@ -436,10 +470,11 @@ impl Cache {
     }
 
     /// Writes what has been compiled since the files were opened, and the items of their
-    /// texts that `text` returns, with links between the two.
-    pub fn write(&self, text: CheckedTexts<'_>, links: FindLinks<'_>) {
+    /// texts that `text` returns, with links between the two. Returns what was written.
+    pub fn write(&self, text: CheckedTexts<'_>, links: FindLinks<'_>) -> Vec<WrittenPack> {
+        let mut all = Vec::new();
         if !self.writes() {
-            return;
+            return all;
         }
         // No lock is held while files are written: another thread may fork.
         let mut sources = self.sources(std::mem::take);
@@ -455,6 +490,11 @@ impl Cache {
             let kept = kept.unwrap_or_default();
             let kept_text = source.unwritten.take();
             let new = kept_text.or_else(|| text(&source.source, source.module.as_deref()));
+            if kept.made.is_empty() && new.is_none() {
+                continue;
+            }
+            let written = source.written.take();
+            source.packs.extend(written.and_then(|written| self.own_pack(written)));
             // A text may be read several times.
             let is_known = |text: &WrittenText| {
                 let known = source.checked_text().filter(|known| known.len() == text.bytes.len());
@@ -508,8 +548,10 @@ impl Cache {
                 Ok(()) => source.packs.drain(..replaced).for_each(|own| _ = fs::remove_file(own.file)),
                 Err(reason) => self.note(CacheEvent::NotWritten { folder, reason }),
             }
+            all.push(WrittenPack { _bodies: bodies, _text: text, _links: links });
         }
         self.sources(|present| present.append(&mut sources));
+        all
     }
 
     /// Returns the code of a source that was made, and what of that of earlier runs was used
@@ -566,17 +608,16 @@ impl Cache {
         trust::folders(root, folder)?;
         let number = source.packs.iter().map(|own| own.number + 1).max().unwrap_or(0);
         let file = folder.join(PackFile::name(&source.text, number));
-        let bytes = self.pack(source, bodies, text, links, &key);
+        let meta = Self::meta_of(source, text).to_string();
+        let contents = PackContents { bodies: parts_of(bodies), text, links, meta: meta.as_bytes() };
         let written =
             tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder).and_then(|mut temporary| {
-                temporary.write_all(&bytes)?;
+                pack::write(contents, self.target, &key, temporary.as_file_mut())?;
                 temporary.persist_noclobber(&file).map_err(|error| error.error)
             });
         written.map_err(|error| error.to_string())?;
         self.note(CacheEvent::Written { file: file.clone(), bodies: bodies.len() });
-        if let Ok(pack) = Pack::of_written(bytes, self.target) {
-            source.packs.push(OwnPack { file, number, pack: Arc::new(pack) });
-        }
+        source.written = Some((file, number));
         tidy(source, folder);
         Ok(())
     }
@@ -590,23 +631,15 @@ impl Cache {
         links: Option<&CodeLinks>,
         key: &SecretKey,
     ) -> Vec<u8> {
-        let (name, earlier) = (source.source.name(), source.form_of(text).map(|earlier| &earlier.text));
-        let meta = serde_json::json!({
-            "source": name, MODULE: source.module, "kal": env!("CARGO_PKG_VERSION"), EARLIER: earlier
-        });
-        self.pack_with(&meta, bodies, text, links, key)
+        Self::pack_of(&Self::meta_of(source, text), bodies, text, links, self.target, key)
     }
 
-    /// Returns a pack that says this of itself.
-    pub(super) fn pack_with(
-        &self,
-        meta: &serde_json::Value,
-        bodies: &[MadeCode],
-        text: &[u8],
-        links: Option<&CodeLinks>,
-        key: &SecretKey,
-    ) -> Vec<u8> {
-        Self::pack_of(meta, bodies, text, links, self.target, key)
+    /// Returns what a pack of a text, with these items, says of itself.
+    fn meta_of(source: &CachedSource, text: &[u8]) -> serde_json::Value {
+        let (name, earlier) = (source.source.name(), source.form_of(text).map(|earlier| &earlier.text));
+        serde_json::json!({
+            "source": name, MODULE: source.module, "kal": env!("CARGO_PKG_VERSION"), EARLIER: earlier
+        })
     }
 
     /// Returns a pack that says this of itself, with code that was made for that target.
@@ -618,8 +651,9 @@ impl Cache {
         target: Fingerprint,
         key: &SecretKey,
     ) -> Vec<u8> {
-        let bodies = bodies.iter().map(|(identity, code, origin)| (*identity, code, origin));
-        pack::write(bodies, text, links, meta.to_string().as_bytes(), target, key)
+        let meta = meta.to_string();
+        let contents = PackContents { bodies: parts_of(bodies), text, links, meta: meta.as_bytes() };
+        pack::to_bytes(contents, target, key)
     }
 
     /// Returns whether files are written.
@@ -636,6 +670,10 @@ impl Cache {
     pub fn take_events(&self) -> Vec<CacheEvent> {
         process::within(Activity::Steady, || std::mem::take(&mut *self.events.lock()))
     }
+}
+
+fn parts_of(bodies: &[MadeCode]) -> Vec<(Fingerprint, &PortableCode, &CodeOrigin)> {
+    bodies.iter().map(|(identity, code, origin)| (*identity, code, origin)).collect()
 }
 
 /// Returns what a pack says of itself.

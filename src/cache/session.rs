@@ -75,7 +75,7 @@ impl Cache {
         let made = bodies.iter().map(|(identity, _, origin)| (&*origin.name, *identity));
         let links = links(source, StoredForm::New(text.clone()), &mut { made });
         let meta = serde_json::json!({ SCRIPT: hash_of(source), "kal": env!("CARGO_PKG_VERSION") });
-        Ok(self.pack_with(&meta, &bodies, &text.bytes, links.as_ref(), &key))
+        Ok(Self::pack_of(&meta, &bodies, &text.bytes, links.as_ref(), self.target, &key))
     }
 }
 

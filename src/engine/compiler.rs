@@ -1,7 +1,7 @@
 //! The compiler of an engine.
 
 use super::{Engine, EngineInner};
-use crate::cache::{BuiltText, Cache, CheckedTexts, FindLinks, PackParts, StoredForm};
+use crate::cache::{BuiltText, Cache, CheckedTexts, FindLinks, PackParts, StoredForm, WrittenPack};
 use crate::codegen;
 use crate::config::{Mode, WORKER_STACK};
 use crate::error::Error;
@@ -77,8 +77,9 @@ impl Engine {
 
 impl EngineInner {
     /// Writes the texts that `text` returns and the code that has been compiled to a cache.
-    pub(super) fn write_packs(&self, cache: &Cache, text: CheckedTexts<'_>) {
-        cache.write(text, &|source, stored, made| self.links(source, stored, made));
+    /// Returns what was written.
+    pub(super) fn write_packs(&self, cache: &Cache, text: CheckedTexts<'_>) -> Vec<WrittenPack> {
+        cache.write(text, &|source, stored, made| self.links(source, stored, made))
     }
 
     /// Returns packs of all texts that were read, with the code that was made for that

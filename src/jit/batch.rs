@@ -11,6 +11,7 @@ use super::definition::{Claim, Definition, find, link};
 use super::tier::{CompilePlan, Tier};
 use crate::codegen::{cost, is_large, may_loop};
 use crate::failure::Failure;
+use crate::process::SteadyCell;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use std::sync::Arc;
 
@@ -142,7 +143,7 @@ pub(super) fn plan(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>)
     }
     let plan = bindings.plan(jit, definition.function(), None);
     let loads_numbers = plan.tier == Tier::Quick && definition.loads_numbers();
-    CompilePlan { loads_numbers, ..plan }
+    CompilePlan { loads_numbers, identity: SteadyCell::new(), ..plan }
 }
 
 /// Binds the name of a definition to code that needs no compiler, on any thread:

@@ -34,8 +34,13 @@ struct Bodies {
 }
 
 impl CompilePlan {
-    /// Returns the identity of the code of a function that is entered there.
+    /// Returns the identity of the code of the function that it plans, entered there.
     pub(super) fn identity(&self, function: &CheckedFunction, entry: Entry, names: &Names) -> Fingerprint {
+        let compute = || self.computed_identity(function, entry, names);
+        if entry == Entry::Call { *self.identity.get_or_make(compute) } else { compute() }
+    }
+
+    fn computed_identity(&self, function: &CheckedFunction, entry: Entry, names: &Names) -> Fingerprint {
         let mut writer = Writer::with_room(128);
         writer.bytes(self.identity_of(function, names).as_bytes());
         writer.byte(self.loads_numbers.into());

@@ -12,6 +12,7 @@ use super::tier::{Assumptions, CompilePlan, Tier};
 use crate::budget::ContextBudget;
 use crate::codegen::{ColumnEntry, CompileOptions, Entry, Level};
 use crate::failure::Failure;
+use crate::process::SteadyCell;
 use crate::runtime::run_columns;
 use crate::sema::call_graph::CallGraph;
 use crate::stop::StopHandle;
@@ -37,6 +38,7 @@ fn plan(jit: &Jit, graph: &CallGraph, counts_fuel: bool) -> CompilePlan {
         assumptions: Assumptions { inlined: graph.callees().to_vec(), builtins: graph.builtins.clone() },
         hot_after: None,
         loads_numbers: false,
+        identity: SteadyCell::new(),
     }
 }
 

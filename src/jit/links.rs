@@ -17,7 +17,6 @@ use crate::pack::links::{CodeLink, CodeLinks};
 use crate::sema::checked::{Callee, CheckedFunction};
 use crate::tier::TierUp;
 use crate::world::StoredText;
-use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -35,10 +34,10 @@ impl Jit {
         let tiers = [self.options.tier_up.first(self.options.code.level), Tier::Full];
         let link = |(name, identity): (&str, Fingerprint)| {
             let (item, function) = find(self.names.get(name)?)?;
-            let consulted = RefCell::new(FxHashSet::from_iter([item as u32]));
+            let consulted = RefCell::new(vec![item as u32]);
             let consult = |name: Name| {
                 let (item, function) = find(name)?;
-                consulted.borrow_mut().insert(item as u32);
+                consulted.borrow_mut().push(item as u32);
                 Some(function)
             };
             let is_of = |tier: &&Tier| {
@@ -47,7 +46,9 @@ impl Jit {
             };
             let tier = *tiers.iter().find(is_of)?;
             let (name, arity) = (name.into(), function.arity());
-            let consulted = consulted.into_inner().into_iter().collect();
+            let mut consulted = consulted.into_inner();
+            consulted.sort_unstable();
+            consulted.dedup();
             Some((CodeLink { item: item as u32, name, arity, tier, consulted }, identity))
         };
         (!text.opening().is_empty()).then(|| CodeLinks { assumed, bodies: made.filter_map(link).collect() })

@@ -11,8 +11,10 @@
 
 use super::worker::Urgency;
 use crate::codegen::{CompileOptions, Level};
+use crate::fingerprint::Fingerprint;
 use crate::host::Builtin;
 use crate::name::Name;
+use crate::process::SteadyCell;
 use crate::sema::checked::{Callee, CheckedFunction, Made};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -33,6 +35,8 @@ pub(super) struct CompilePlan {
     /// Whether the code loads the numbers of its definition, so that others of
     /// the same shape share it.
     pub(super) loads_numbers: bool,
+    /// The identity of the code where it is called, once that is known.
+    pub(super) identity: SteadyCell<Fingerprint>,
 }
 
 /// What code was compiled from besides its function. It may run where this
@@ -66,7 +70,14 @@ impl CompilePlan {
     /// Plans optimised code into which nothing is inlined.
     pub(super) fn alone(options: CompileOptions, builtins: Vec<(Name, Builtin)>) -> Self {
         let assumptions = Assumptions { inlined: Vec::new(), builtins };
-        Self { tier: Tier::Full, options, assumptions, hot_after: None, loads_numbers: false }
+        Self {
+            tier: Tier::Full,
+            options,
+            assumptions,
+            hot_after: None,
+            loads_numbers: false,
+            identity: SteadyCell::new(),
+        }
     }
 }
 
@@ -103,6 +114,7 @@ impl TierUp {
             assumptions: Assumptions { inlined, builtins },
             hot_after,
             loads_numbers: false,
+            identity: SteadyCell::new(),
         }
     }
 }

@@ -14,7 +14,7 @@
 //! With them go the calls that linked code makes, and that lead to it: what these are for
 //! is found once for each target, and not for each symbol.
 
-use super::{Pack, PackedBodies, PackedBody, PortableCode, SectionKind};
+use super::{Pack, PackedBodies, PackedBody, SectionKind};
 use crate::abi::Symbol;
 use crate::bytes::{Reader, Writer};
 use crate::fingerprint::Fingerprint;
@@ -111,21 +111,21 @@ impl<'a> Targets<'a> {
 }
 
 impl CodeLinks {
-    /// Returns them as bytes, in a pack of these bodies, sorted by identity, which refer
-    /// to these symbols. Texts are added to the names.
-    pub(super) fn write(
-        &self,
-        bodies: &[(Fingerprint, &PortableCode)],
-        symbols: &FxHashMap<&str, u32>,
+    /// Returns them as bytes, in a pack whose bodies have these numbers, and which refers to
+    /// these symbols. Texts are added to the names.
+    pub(super) fn write<'s>(
+        &'s self,
+        bodies: &FxHashMap<Fingerprint, u32>,
+        symbols: &[&'s str],
         names: &mut Writer,
     ) -> Vec<u8> {
-        let body = |identity: &Fingerprint| bodies.binary_search_by_key(identity, |(known, _)| *known).ok();
-        let mut links: Vec<_> =
-            self.bodies.iter().filter_map(|(link, identity)| Some((link, body(identity)?))).collect();
+        let present = |(link, identity): &'s (CodeLink, _)| Some((link, *bodies.get(identity)?));
+        let mut links: Vec<(&CodeLink, u32)> = self.bodies.iter().filter_map(present).collect();
         links.sort_by_key(|(link, _)| (link.item, link.tier == Tier::Quick));
         let mut targets = Targets::default();
+        targets.numbers.reserve(links.len());
         let (mut linked, mut consulted) = (Writer::with_room(links.len() * LINK), Writer::default());
-        for (link, body) in &links {
+        for (link, body) in links {
             let tier = match link.tier {
                 Tier::Quick => 0,
                 Tier::Full => 1,
@@ -133,30 +133,25 @@ impl CodeLinks {
             let target = targets.number(&link.name, link.arity, names);
             link.consulted.iter().for_each(|item| consulted.word(*item));
             let end = (consulted.len() / CONSULTED) as u32;
-            [link.item, target, *body as u32, tier, end].into_iter().for_each(|word| linked.word(word));
+            [link.item, target, body, tier, end].into_iter().for_each(|word| linked.word(word));
         }
-        // Those of code without links stand for nothing.
-        let mut meant = vec![u32::MAX; symbols.len()];
-        for field in links.iter().flat_map(|(_, body)| &bodies[*body].1.fields) {
-            let Some(number) = symbols.get(&*field.symbol) else { continue };
-            let meant = &mut meant[*number as usize];
-            if *meant == u32::MAX {
-                let mut target = |name, arity| targets.number(name, arity, names) << 2;
-                *meant = match Symbol::parse(&field.symbol) {
-                    Some(Symbol::Slot(name, arity)) => target(name, arity) | SLOT,
-                    Some(Symbol::Counter(name, arity)) => target(name, arity) | COUNTER,
-                    Some(Symbol::Numbers(name, arity)) => target(name, arity) | NUMBERS,
-                    Some(Symbol::Variable(_)) | None => OTHER,
-                };
-            }
+        let mut meant = Writer::with_room(symbols.len() * SYMBOL);
+        for symbol in symbols {
+            let mut target = |name, arity| targets.number(name, arity, names) << 2;
+            meant.word(match Symbol::parse(symbol) {
+                Some(Symbol::Slot(name, arity)) => target(name, arity) | SLOT,
+                Some(Symbol::Counter(name, arity)) => target(name, arity) | COUNTER,
+                Some(Symbol::Numbers(name, arity)) => target(name, arity) | NUMBERS,
+                Some(Symbol::Variable(_)) | None => OTHER,
+            });
         }
         let mut writer = Writer::default();
         writer.bytes(self.assumed.as_bytes());
         writer.word(targets.numbers.len() as u32);
-        writer.word(meant.len() as u32);
-        writer.word(links.len() as u32);
+        writer.word(symbols.len() as u32);
+        writer.word((linked.len() / LINK) as u32);
         writer.bytes(&targets.writer.finish());
-        meant.into_iter().for_each(|word| writer.word(word));
+        writer.bytes(&meant.finish());
         writer.bytes(&linked.finish());
         writer.bytes(&consulted.finish());
         writer.finish()
@@ -198,10 +193,10 @@ impl<'p> PackedLinks<'p> {
         self.symbols.len() / SYMBOL
     }
 
-    /// Returns what a symbol of the pack stands for; `None` if no linked code has it.
+    /// Returns what a symbol of the pack stands for; `None` if there is no such symbol.
     pub fn symbol(self, number: u32) -> Option<LinkedSymbol<'p>> {
         let word = self.symbols.chunks_exact(SYMBOL).nth(number as usize)?;
-        let word = Reader::new(word).word().ok().filter(|word| *word != u32::MAX)?;
+        let word = Reader::new(word).word().ok()?;
         Some(match word & 3 {
             SLOT => LinkedSymbol::Slot(word >> 2),
             COUNTER => LinkedSymbol::Counter(word >> 2),

@@ -1,8 +1,10 @@
 //! Sections of a pack that are left in its file: code and a text, if they are large.
 
+use super::portable::ALIGNMENT;
 use crate::bytes::{Damage, Parts};
 use crate::world::LazyTable;
 use std::borrow::Cow;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -34,6 +36,60 @@ pub(super) struct FileSection {
     len: usize,
     hashes: Box<[blake3::Hash]>,
     pieces: LazyTable<Box<[u8]>>,
+}
+
+/// A section that is being written, and hashed by pieces.
+pub(super) struct SectionWriter<'f, F> {
+    file: &'f mut F,
+    /// What has not been written: less than a stretch.
+    rest: Vec<u8>,
+    /// How many bytes it has.
+    len: usize,
+    hashes: Vec<u8>,
+}
+
+impl<'f, F: Write> SectionWriter<'f, F> {
+    pub(super) fn new(file: &'f mut F) -> Self {
+        Self { file, rest: Vec::new(), len: 0, hashes: Vec::new() }
+    }
+
+    /// Adds zeros up to where code may begin.
+    pub(super) fn align(&mut self) -> io::Result<()> {
+        let missing = self.len.next_multiple_of(ALIGNMENT) - self.len;
+        self.write(&[0; ALIGNMENT][..missing])
+    }
+
+    /// Adds bytes.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.len += bytes.len();
+        let mut bytes = bytes;
+        if !self.rest.is_empty() || bytes.len() < STRETCH {
+            let (first, others) = bytes.split_at(bytes.len().min(STRETCH - self.rest.len()));
+            self.rest.extend_from_slice(first);
+            bytes = others;
+            if self.rest.len() == STRETCH {
+                let full = std::mem::take(&mut self.rest);
+                self.pass_on(&full)?;
+                self.rest = full;
+                self.rest.clear();
+            }
+        }
+        let (stretches, rest) = bytes.split_at(bytes.len() / STRETCH * STRETCH);
+        self.rest.extend_from_slice(rest);
+        stretches.chunks(STRETCH).try_for_each(|stretch| self.pass_on(stretch))
+    }
+
+    fn pass_on(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hashes.extend(hashes(bytes));
+        self.file.write_all(bytes)
+    }
+
+    /// Writes the rest; returns the hashes of its pieces.
+    pub(super) fn finish(mut self) -> io::Result<Vec<u8>> {
+        let rest = std::mem::take(&mut self.rest);
+        self.pass_on(&rest)?;
+        Ok(self.hashes)
+    }
 }
 
 /// Returns the hashes of the pieces of a section.
@@ -178,6 +234,31 @@ mod tests {
             buffer.copy_from_slice(file.lock().get(at..at + buffer.len())?);
             Some(())
         }))
+    }
+
+    #[test]
+    fn a_section_is_written_and_hashed_however_it_comes() {
+        let bytes: Vec<u8> = (0..3 * STRETCH + 100).map(|at| (at * 31 / 7) as u8).collect();
+        for parts in [&[0][..], &[1, PIECE], &[STRETCH - 1, STRETCH + 1, STRETCH], &[5, 2 * STRETCH + 7]] {
+            let mut file = Vec::new();
+            let mut section = SectionWriter::new(&mut file);
+            let mut from = 0;
+            for until in parts.iter().copied().chain([bytes.len()]) {
+                section.write(&bytes[from..until.max(from)]).expect("there is room");
+                from = until.max(from);
+            }
+            assert_eq!(section.finish().expect("there is room"), hashes(&bytes));
+            assert!(file == bytes);
+        }
+        let mut file = Vec::new();
+        let mut section = SectionWriter::new(&mut file);
+        for length in [3, 64, 0, 65] {
+            section.align().expect("there is room");
+            section.write(&vec![1; length]).expect("there is room");
+        }
+        let hashed = section.finish().expect("there is room");
+        assert_eq!((file.len(), file[3], file[63], file[64], file[127], file[128]), (193, 0, 0, 1, 1, 1));
+        assert_eq!(hashed, hashes(&file));
     }
 
     #[test]

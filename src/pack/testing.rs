@@ -3,7 +3,7 @@
 use super::links::{CodeLink, CodeLinks};
 use super::origin::CodeOrigin;
 use super::portable::{Field, FieldKind, PortableCode};
-use super::{HEAD, Pack, SECTION, SecretKey, TABLES, authenticate, pieces, write};
+use super::{HEAD, Pack, PackContents, SECTION, SecretKey, TABLES, authenticate, pieces, to_bytes};
 use crate::bytes::Writer;
 use crate::fingerprint::Fingerprint;
 use crate::tier::Tier;
@@ -40,6 +40,7 @@ pub(super) fn origin(number: u8) -> CodeOrigin {
 pub(super) fn pack() -> Vec<u8> {
     let bodies: Vec<_> = (0..20).map(|number| (number, body(number), origin(number))).collect();
     let entries = bodies.iter().map(|(number, body, origin)| (identity((*number).into()), body, origin));
+    let bodies = entries.collect();
     let link = |number| {
         let tier = if number % 2 == 0 { Tier::Quick } else { Tier::Full };
         let name = format!("f{}", number / 2).into();
@@ -47,7 +48,8 @@ pub(super) fn pack() -> Vec<u8> {
         (CodeLink { item, name, arity: 2, tier, consulted }, identity(number))
     };
     let links = CodeLinks { assumed: identity(77), bodies: (0..20).map(link).collect() };
-    write(entries, b"a text", Some(&links), b"{}", identity(99), &KEY)
+    let contents = PackContents { bodies, text: b"a text", links: Some(&links), meta: b"{}" };
+    to_bytes(contents, identity(99), &KEY)
 }
 
 /// Makes the hashes of sections, as far as they are in the bytes, and the MAC right.

@@ -2,96 +2,228 @@
 
 use super::links::CodeLinks;
 use super::origin::CodeOrigin;
+use super::pieces::SectionWriter;
 use super::portable::{ALIGNMENT, PortableCode};
-use super::{FORMAT, MAGIC, SECTIONS, SecretKey, SectionKind, TABLES, authenticate, is_large, pieces};
+use super::{ENTRY, FIELD, FORMAT, HEAD, MAGIC, SECTIONS, SecretKey, TABLES};
+use super::{authenticate, is_large, pieces};
 use crate::bytes::Writer;
 use crate::fingerprint::Fingerprint;
-use crate::process;
 use rustc_hash::FxHashMap;
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
 
-/// Writes bodies as a pack, with the items of the text, and with links; `meta` is JSON.
-/// Bodies without room are left out: the code of a pack has less than 4 GiB.
-pub fn write<'a>(
-    bodies: impl IntoIterator<Item = (Fingerprint, &'a PortableCode, &'a CodeOrigin)>,
-    text: &[u8],
-    links: Option<&CodeLinks>,
-    meta: &[u8],
+/// What a pack is made of.
+pub struct PackContents<'a> {
+    /// The bodies, with what they were made of.
+    pub bodies: Vec<(Fingerprint, &'a PortableCode, &'a CodeOrigin)>,
+    /// The items of the text.
+    pub text: &'a [u8],
+    pub links: Option<&'a CodeLinks>,
+    /// What it says of itself, as JSON.
+    pub meta: &'a [u8],
+}
+
+/// The bodies that a pack has room for, and where their code is in it. They are placed in the
+/// order in which they are given, which mostly is that in which they lie in memory.
+#[derive(Default)]
+struct PlacedBodies<'a> {
+    bodies: Vec<&'a PortableCode>,
+    /// The numbers of the bodies in the index, where they are in order of their identities.
+    numbers: FxHashMap<Fingerprint, u32>,
+    /// The length of all code in bytes, with what is between.
+    code_bytes: usize,
+    index: Vec<(Fingerprint, [u32; ENTRY_WORDS])>,
+    fields: Writer,
+    symbols: Writer,
+    names: Writer,
+    origins: Writer,
+    symbol_texts: Vec<&'a str>,
+    /// The numbers of symbols.
+    known: FxHashMap<&'a str, u32>,
+}
+
+/// The words of a record of the index.
+const ENTRY_WORDS: usize = (ENTRY - 32) / 4;
+
+/// Returns a pack as bytes.
+pub fn to_bytes(contents: PackContents<'_>, target: Fingerprint, key: &SecretKey) -> Vec<u8> {
+    let mut bytes = Cursor::new(Vec::new());
+    // Memory takes all that there is room for.
+    let _ = write(contents, target, key, &mut bytes);
+    bytes.into_inner()
+}
+
+/// Writes a pack, from where a file begins. Bodies without room are left out: the code of a
+/// pack has less than 4 GiB.
+///
+/// # Errors
+/// Those of the file.
+pub fn write(
+    contents: PackContents<'_>,
     target: Fingerprint,
     key: &SecretKey,
-) -> Vec<u8> {
-    let mut bodies: Vec<_> = bodies.into_iter().collect();
-    bodies.sort_by_key(|(identity, ..)| *identity);
-    bodies.dedup_by_key(|(identity, ..)| *identity);
-    let (mut origins, mut origin_bytes) = (Writer::default(), 0);
-    let [mut index, mut fields, mut symbols, mut names] = std::array::from_fn(|_| Writer::default());
-    let (mut code, mut field_count, mut name_bytes) = (Vec::<u8>::new(), 0_u32, 0_u32);
-    let mut known: FxHashMap<&str, u32> = FxHashMap::default();
-    let mut written = Vec::new();
-    for (identity, body, origin) in bodies {
-        code.resize(code.len().next_multiple_of(ALIGNMENT), 0);
-        if u32::try_from(code.len() + body.bytes.len()).is_err() {
-            break;
-        }
-        index.bytes(identity.as_bytes());
-        written.push((identity, body));
-        let lengths = [code.len(), body.bytes.len()].map(|length| length as u32);
-        let counts = [body.size, field_count, body.fields.len() as u32, origin_bytes];
-        lengths.into_iter().chain(counts).for_each(|word| index.word(word));
-        code.extend_from_slice(&body.bytes);
-        origin.write(&mut origins);
-        origin_bytes = origins.len() as u32;
-        field_count += body.fields.len() as u32;
-        for field in &body.fields {
-            let count = known.len() as u32;
-            let symbol = *known.entry(&field.symbol).or_insert_with(|| {
-                symbols.word(name_bytes);
-                symbols.word(field.symbol.len() as u32);
-                names.bytes(field.symbol.as_bytes());
-                name_bytes += field.symbol.len() as u32;
-                count
-            });
-            let words = [field.at, field.kind as u32, field.addend.cast_unsigned(), symbol];
-            words.into_iter().for_each(|word| fields.word(word));
-        }
+    to: &mut (impl Write + Seek),
+) -> io::Result<()> {
+    let PackContents { bodies, text, links, meta } = contents;
+    let placed = PlacedBodies::new(bodies);
+    let mut names = placed.names;
+    let linked = links.map(|links| links.write(&placed.numbers, &placed.symbol_texts, &mut names));
+    let linked = linked.unwrap_or_default();
+    let PlacedBodies { bodies, code_bytes, index, fields, symbols, origins, .. } = placed;
+    let mut entries = Writer::with_room(index.len() * ENTRY);
+    for (identity, words) in index {
+        entries.bytes(identity.as_bytes());
+        words.into_iter().for_each(|word| entries.word(word));
     }
-    let linked = links.map(|links| links.write(&written, &known, &mut names)).unwrap_or_default();
     let [index, fields, symbols, names, origins] =
-        [index, fields, symbols, names, origins].map(Writer::finish);
-    let mut head = Writer::default();
+        [entries, fields, symbols, names, origins].map(Writer::finish);
+    let [has_large_code, has_large_text] = [code_bytes, text.len()].map(|bytes| is_large(bytes as u64));
+    let hash_bytes = |bytes: usize, is_there: bool| match is_there {
+        true => pieces::hash_bytes(bytes as u64),
+        false => 0,
+    };
+    let kept_of_code = hash_bytes(code_bytes, has_large_code);
+    let kept_hashes = kept_of_code + hash_bytes(text.len(), has_large_code || has_large_text);
+    let before = [meta, &index, &fields, &symbols, &names, &linked, &origins];
+    let lengths = before.iter().map(|section| section.len());
+    let code_start = TABLES + lengths.clone().sum::<usize>() + kept_hashes;
+    // What is large is written from where it is, before what its hashes are a part of.
+    to.seek(SeekFrom::Start(code_start as u64))?;
+    let mut code = SectionWriter::new(to);
+    for body in &bodies {
+        code.align()?;
+        code.write(&body.bytes)?;
+    }
+    let of_code = code.finish()?;
+    let mut of_text = SectionWriter::new(to);
+    of_text.write(text)?;
+    let of_text = of_text.finish()?;
+    let mut hashes = of_code[..kept_of_code].to_vec();
+    hashes.extend_from_slice(&of_text[..kept_hashes - kept_of_code]);
+    let mut head = Writer::with_room(HEAD);
     head.bytes(MAGIC);
     head.word(FORMAT);
     head.word(SECTIONS.len() as u32);
     head.bytes(Fingerprint::BUILD.as_bytes());
     head.bytes(target.as_bytes());
-    let [of_code, of_text] = [&code, text].map(pieces::hashes);
-    let [has_large_code, has_large_text] = [code.len(), text.len()].map(|bytes| is_large(bytes as u64));
-    let mut hashes = if has_large_code { of_code.clone() } else { Vec::new() };
-    if has_large_code || has_large_text {
-        hashes.extend_from_slice(&of_text);
-    }
-    let (mut table, mut contents) = (Writer::default(), Vec::new());
-    let mut offset = TABLES;
-    for (kind, section) in SECTIONS
-        .iter()
-        .zip([meta, &index, &fields, &symbols, &names, &linked, &origins, &hashes, &code, text])
-    {
+    let (mut table, mut offset) = (Writer::with_room(TABLES), TABLES);
+    let lengths = lengths.chain([hashes.len(), code_bytes, text.len()]);
+    let hashed = before.into_iter().chain([&hashes[..], &of_code, &of_text]);
+    for ((kind, length), hashed) in SECTIONS.iter().zip(lengths).zip(hashed) {
         table.word(*kind as u32);
         table.word(0);
         table.long(offset as u64);
-        table.long(section.len() as u64);
-        let hash = blake3::hash(match kind {
-            SectionKind::Code => &of_code,
-            SectionKind::Text => &of_text,
-            _ => section,
-        });
-        table.bytes(hash.as_bytes());
-        contents.push(section);
-        offset += section.len();
+        table.long(length as u64);
+        table.bytes(blake3::hash(hashed).as_bytes());
+        offset += length;
     }
     let (head, table) = (head.finish(), table.finish());
     let mac = authenticate(key, &head, &table);
-    let mut bytes = process::room(offset);
-    [&head[..], mac.as_bytes(), &table].iter().for_each(|part| bytes.extend_from_slice(part));
-    contents.iter().for_each(|section| bytes.extend_from_slice(section));
-    bytes
+    to.seek(SeekFrom::Start(0))?;
+    let first = [&head[..], mac.as_bytes(), &table];
+    first.into_iter().chain(before).chain([&hashes[..]]).try_for_each(|part| to.write_all(part))
+}
+
+impl<'a> PlacedBodies<'a> {
+    /// Places bodies one after the other, each once.
+    fn new(bodies: Vec<(Fingerprint, &'a PortableCode, &'a CodeOrigin)>) -> Self {
+        let fields = bodies.iter().map(|(_, body, _)| body.fields.len()).sum::<usize>();
+        let mut placed = Self {
+            bodies: Vec::with_capacity(bodies.len()),
+            index: Vec::with_capacity(bodies.len()),
+            fields: Writer::with_room(fields * FIELD),
+            ..Self::default()
+        };
+        placed.numbers.reserve(bodies.len());
+        placed.known.reserve(fields.min(2 * bodies.len()));
+        for (identity, body, origin) in bodies {
+            let start = placed.code_bytes.next_multiple_of(ALIGNMENT);
+            if u32::try_from(start + body.bytes.len()).is_err() {
+                break;
+            }
+            if placed.numbers.insert(identity, 0).is_none() {
+                placed.add(identity, body, start, origin);
+            }
+        }
+        placed.index.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        for ((identity, _), number) in placed.index.iter().zip(0..) {
+            placed.numbers.insert(*identity, number);
+        }
+        placed
+    }
+
+    fn add(&mut self, identity: Fingerprint, body: &'a PortableCode, start: usize, origin: &CodeOrigin) {
+        let [start_word, length] = [start, body.bytes.len()].map(|length| length as u32);
+        let first = (self.fields.len() / FIELD) as u32;
+        let (count, origin_at) = (body.fields.len() as u32, self.origins.len() as u32);
+        self.index.push((identity, [start_word, length, body.size, first, count, origin_at]));
+        self.code_bytes = start + body.bytes.len();
+        origin.write(&mut self.origins);
+        for field in &body.fields {
+            let count = self.known.len() as u32;
+            let symbol = *self.known.entry(&field.symbol).or_insert_with(|| {
+                self.symbols.word(self.names.len() as u32);
+                self.symbols.word(field.symbol.len() as u32);
+                self.names.bytes(field.symbol.as_bytes());
+                self.symbol_texts.push(&field.symbol);
+                count
+            });
+            let words = [field.at, field.kind as u32, field.addend.cast_unsigned(), symbol];
+            words.into_iter().for_each(|word| self.fields.word(word));
+        }
+        self.bodies.push(body);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{KEY, body, identity, origin};
+    use super::*;
+
+    /// A file that takes so many bytes.
+    struct FullFile {
+        contents: Cursor<Vec<u8>>,
+        room: usize,
+    }
+
+    impl Write for FullFile {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.room < bytes.len() {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.room -= bytes.len();
+            self.contents.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Seek for FullFile {
+        fn seek(&mut self, place: SeekFrom) -> io::Result<u64> {
+            self.contents.seek(place)
+        }
+    }
+
+    #[test]
+    fn a_pack_is_written_as_a_whole_or_there_is_an_error() {
+        let (made, made_of) = (body(3), origin(3));
+        let text: Vec<u8> = (0..700_000_u32).map(|at| (at / 3) as u8).collect();
+        let contents = || PackContents {
+            bodies: vec![(identity(3), &made, &made_of)],
+            text: &text,
+            links: None,
+            meta: b"{}",
+        };
+        let whole = to_bytes(contents(), identity(99), &KEY);
+        let written = |room| {
+            let mut file = FullFile { contents: Cursor::default(), room };
+            let written = write(contents(), identity(99), &KEY, &mut file);
+            written.map(|()| file.contents.into_inner()).map_err(|error| error.kind())
+        };
+        assert!(written(whole.len()).expect("it fits") == whole);
+        for room in [0, 1, 5_000, text.len(), whole.len() - 1] {
+            assert_eq!(written(room).err(), Some(io::ErrorKind::StorageFull), "{room} bytes");
+        }
+    }
 }

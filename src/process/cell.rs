@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 /// A cell that is filled once. No fork comes in between, so that a child never
 /// waits for a thread that it does not have.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SteadyCell<T>(OnceLock<T>);
 
 impl<T> SteadyCell<T> {

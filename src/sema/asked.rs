@@ -215,11 +215,35 @@ impl Asked {
     }
 }
 
+/// Questions, each once.
+struct AskedOnce {
+    asked: Vec<Asked>,
+    /// The same, once there are many.
+    seen: FxHashSet<Asked>,
+}
+
+impl AskedOnce {
+    fn new() -> Self {
+        Self { asked: Vec::with_capacity(FEW), seen: FxHashSet::default() }
+    }
+
+    fn add(&mut self, asked: Asked) {
+        if self.asked.len() == FEW && self.seen.is_empty() {
+            self.seen.extend(&self.asked);
+        }
+        let is_new =
+            if self.asked.len() < FEW { !self.asked.contains(&asked) } else { self.seen.insert(asked) };
+        if is_new {
+            self.asked.push(asked);
+        }
+    }
+}
+
 /// An environment that records what it is asked. What it is asked for
 /// suggestions alone, which only mistakes have, is not recorded.
 pub struct Recorder<'e> {
     environment: &'e dyn Environment,
-    asked: RefCell<Vec<Asked>>,
+    asked: RefCell<AskedOnce>,
     names: HeldNames,
 }
 
@@ -232,34 +256,25 @@ impl<'e> Recorder<'e> {
         used: impl Iterator<Item = Name>,
         names: HeldNames,
     ) -> Self {
-        let recorder = Self { environment, asked: RefCell::new(Vec::with_capacity(FEW)), names };
-        used.for_each(|name| {
-            recorder.note(Asked::Operator(name, operators.unary(name), operators.binary(name)));
-        });
-        recorder
+        let mut asked = AskedOnce::new();
+        for name in used {
+            let is_it = |asked: &Asked| matches!(asked, Asked::Operator(known, ..) if *known == name);
+            if asked.asked.len() > FEW || !asked.asked.iter().any(is_it) {
+                asked.add(Asked::Operator(name, operators.unary(name), operators.binary(name)));
+            }
+        }
+        Self { environment, asked: RefCell::new(asked), names }
     }
 
     /// Returns what was asked, each question once.
     pub fn record(self) -> ReadingRecord {
-        let mut asked = self.asked.into_inner();
-        if asked.len() <= FEW {
-            let mut once = Vec::with_capacity(asked.len());
-            for asked in asked {
-                if !once.contains(&asked) {
-                    once.push(asked);
-                }
-            }
-            asked = once;
-        } else {
-            let mut seen = FxHashSet::default();
-            asked.retain(|asked| seen.insert(*asked));
-        }
         let has_aliases = self.environment.has_aliases();
-        ReadingRecord { asked: asked.into(), has_aliases, names: self.names }
+        let asked = self.asked.into_inner().asked.into();
+        ReadingRecord { asked, has_aliases, names: self.names }
     }
 
     fn note(&self, asked: Asked) {
-        self.asked.borrow_mut().push(asked);
+        self.asked.borrow_mut().add(asked);
     }
 }
 

@@ -8,7 +8,9 @@ use crate::exiting::end_an_engine_on_a_worker;
 use crate::robustness::alone;
 use crate::scale;
 use crate::waiting::hold_a_worker;
-use kal::{Config, Context, Engine, Limits, Mode, State, TierUp};
+use kal::source::Source;
+use kal::{CacheOptions, Config, Context, Engine, Limits, Mode, Outcome, State, TierUp};
+use std::ops::{ControlFlow, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 use std::sync::mpsc;
@@ -458,6 +460,46 @@ fn inside_of_a_run_with_a_deadline() {
             define(&mut due, definitions);
             due.set_deadline(Some(Instant::now() + Duration::from_millis(500)));
             stops_in_both(&mut due, "(p = fork()) : for i = 0, 1 in i");
+        }
+    });
+}
+
+/// A program that forks while another thread writes its items for later runs: the child reads
+/// on without that thread, and the parent keeps all of it.
+#[test]
+fn while_a_text_is_written_for_later_runs() {
+    alone("forking::while_a_text_is_written_for_later_runs", || {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        // There is more after it than waits for a thread that does not go on.
+        let definitions = |numbers: Range<usize>| numbers.map(|n| format!("def f{n}(x) x * {n} + 1\n"));
+        let text: String = definitions(0..900)
+            .chain(["var p = fork()\n".to_owned()])
+            .chain(definitions(900..6000))
+            .chain((0..200).map(|n| format!("f{}(2)\n", n * 9)))
+            .collect();
+        let file = folder.path().join("p.kal");
+        std::fs::write(&file, &text).expect("it can be written");
+        let source = Source::in_folder(file.display().to_string(), text, folder.path());
+        let options = CacheOptions::new(folder.path().join("cache"), folder.path().join("secret"));
+        for is_second in [false, true] {
+            let mut context = context(forks(Config::new().keep_texts(false).cache(options.clone())));
+            let mut values = Vec::new();
+            let _ = context.run(&source, &mut |_, outcome| {
+                if let Outcome::Value(value) = outcome.expect("it is right") {
+                    values.push(value);
+                }
+                ControlFlow::Continue(())
+            });
+            let expected: Vec<f64> = (0..200).map(|n| f64::from(n * 18 + 1)).collect();
+            let pid = context.variable("p").expect("it is declared") as i32;
+            let parsed = context.stats().parsed_units;
+            drop(context);
+            if pid == 0 {
+                // SAFETY: it ends the child.
+                unsafe { libc::_exit(i32::from(values != expected)) };
+            }
+            Child(pid).ends_well();
+            assert_eq!((values, parsed), (expected, u64::from(!is_second)));
         }
     });
 }

@@ -1,0 +1,168 @@
+//! Texts that are written for later runs while they are read.
+//!
+//! The items of a long text are written on a thread of their own, so that the program does not
+//! wait for it.
+
+use super::CachedItem;
+use crate::process::{self, Generation};
+use crate::sema::CheckedItem;
+use crate::source::Source;
+use crate::world::{StoredEnvironment, TextWriter, WrittenText};
+use std::mem;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::thread::Builder;
+
+/// How many items are handed over together. A text with fewer is written where it is read.
+const BATCH: usize = 256;
+
+/// The same before something is run that may take longer than the thread needs for it.
+const FEW: usize = 32;
+
+/// How many batches may wait.
+const WAITING: usize = 16;
+
+type Items = Vec<Arc<CachedItem>>;
+
+/// A text that is being read, to be kept for later runs.
+pub(crate) struct KeptText {
+    /// What has been read and not handed over.
+    items: Items,
+    /// What writes it, unless a thread does.
+    writer: Option<TextWriter>,
+    thread: Option<OfProcess<TextThread>>,
+}
+
+/// A thread that writes a text.
+struct TextThread {
+    items: SyncSender<Items>,
+    written: Receiver<Option<WrittenText>>,
+}
+
+/// A text of which all has been read, and that a thread may still be writing.
+pub(crate) enum FinishedText {
+    Here(WrittenText),
+    There(OfProcess<Receiver<Option<WrittenText>>>),
+}
+
+/// What belongs to a process with its threads. In its children, it is never dropped: a thread
+/// that they do not have may hold a lock of it.
+pub(crate) struct OfProcess<T> {
+    inner: Option<T>,
+    generation: Generation,
+}
+
+impl KeptText {
+    /// Begins the text of a program, which is read in that environment.
+    pub(crate) fn new(environment: &Arc<StoredEnvironment>, source: &Source) -> Self {
+        Self { items: Vec::new(), writer: Some(TextWriter::new(environment, source)), thread: None }
+    }
+
+    /// Adds the next item, which is about to be run.
+    pub(crate) fn add(&mut self, item: Arc<CachedItem>) {
+        let may_take_time = !matches!(item.item, CheckedItem::Definition(..)) && self.thread.is_some();
+        self.items.push(item);
+        if self.items.len() >= if may_take_time { FEW } else { BATCH } {
+            self.hand_over();
+        }
+    }
+
+    /// Hands over what has been read to the thread that writes it, or writes it here if the
+    /// system has no thread for it.
+    fn hand_over(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            match TextThread::start(writer) {
+                Ok(thread) => self.thread = Some(OfProcess::new(thread)),
+                Err(writer) => self.writer = writer,
+            }
+        }
+        let items = mem::replace(&mut self.items, Vec::with_capacity(BATCH));
+        match (&mut self.writer, self.thread.as_ref().and_then(OfProcess::get)) {
+            (Some(writer), _) => write_items(writer, &items),
+            (None, Some(thread)) => _ = thread.items.send(items),
+            (None, None) => {}
+        }
+    }
+
+    /// Ends the text; `None` if it has no items, or they are 4 GiB.
+    pub(crate) fn finish(mut self) -> Option<FinishedText> {
+        if self.thread.is_some() {
+            self.hand_over();
+        }
+        if let Some(thread) = self.thread {
+            let TextThread { written, .. } = thread.into_inner()?;
+            return Some(FinishedText::There(OfProcess::new(written)));
+        }
+        let mut writer = self.writer?;
+        write_items(&mut writer, &self.items);
+        writer.finish().map(FinishedText::Here)
+    }
+}
+
+fn write_items(writer: &mut TextWriter, items: &Items) {
+    items.iter().for_each(|item| writer.item(&item.stored()));
+}
+
+impl TextThread {
+    /// Starts a thread that goes on with a text.
+    ///
+    /// # Errors
+    /// What is to go on with it instead, if the system has no thread.
+    fn start(writer: TextWriter) -> Result<Self, Option<TextWriter>> {
+        let ((items, next), (done, written)) = (sync_channel::<Items>(WAITING), channel());
+        let (begin, begun) = sync_channel::<TextWriter>(1);
+        let work = move || {
+            let Ok(mut writer) = begun.recv() else { return };
+            next.iter().for_each(|items| write_items(&mut writer, &items));
+            let _ = done.send(writer.finish());
+        };
+        match process::spawn(Builder::new().name("kal text".into()), work) {
+            Ok(_) => {
+                let _ = begin.send(writer);
+                Ok(Self { items, written })
+            }
+            Err(_) => Err(Some(writer)),
+        }
+    }
+}
+
+impl FinishedText {
+    /// Waits until it is written, and returns it; `None` if there was nothing to write, or the
+    /// thread that wrote it is one of a process that this one was forked from.
+    pub(crate) fn wait(self) -> Option<WrittenText> {
+        match self {
+            Self::Here(text) => Some(text),
+            Self::There(written) => written.into_inner()?.recv().ok().flatten(),
+        }
+    }
+}
+
+impl From<WrittenText> for FinishedText {
+    fn from(text: WrittenText) -> Self {
+        Self::Here(text)
+    }
+}
+
+impl<T> OfProcess<T> {
+    fn new(inner: T) -> Self {
+        Self { inner: Some(inner), generation: Generation::current() }
+    }
+
+    /// Returns it; `None` in a child of its process.
+    fn get(&self) -> Option<&T> {
+        self.inner.as_ref().filter(|_| self.generation.is_current())
+    }
+
+    /// Returns it; `None` in a child of its process.
+    fn into_inner(mut self) -> Option<T> {
+        if self.generation.is_current() { self.inner.take() } else { None }
+    }
+}
+
+impl<T> Drop for OfProcess<T> {
+    fn drop(&mut self) {
+        if !self.generation.is_current() {
+            mem::forget(self.inner.take());
+        }
+    }
+}
