@@ -12,7 +12,8 @@ use arrow_schema::{ArrowError, DataType};
 use kal::{Column, Validity};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyFloat, PyInt, PyTuple};
+use pyo3::types::{PyCapsule, PyFloat, PyInt, PyList, PyTuple};
+use rustix::mm::{Advice, madvise};
 use std::sync::Arc;
 
 const SCHEMA: &std::ffi::CStr = c"arrow_schema";
@@ -97,42 +98,58 @@ fn refused(error: ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Returns whether an argument is a column that is to be taken with its nulls. What knows
-/// NumPy's functions takes part in them by itself.
+/// Returns whether an argument is a column that is computed with its nulls. What knows NumPy's
+/// functions takes part in them by itself, except for series of Polars: of these, it would pass
+/// the numbers by which categories and dates are stored.
 pub fn is_column(argument: &Bound<'_, PyAny>) -> PyResult<bool> {
     let has = |name| argument.hasattr(name);
-    Ok((has("__arrow_c_array__")? || has("__arrow_c_stream__")?) && !has("__array_ufunc__")?)
+    let has_capsules = has("__arrow_c_array__")? || has("__arrow_c_stream__")?;
+    Ok(has_capsules && (!has("__array_ufunc__")? || is_series(argument)?))
+}
+
+/// Returns whether an argument is a series of Polars.
+pub fn is_series(argument: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let modules = argument.py().import("sys")?.getattr("modules")?;
+    let series = modules.get_item("polars").and_then(|polars| polars.getattr("Series"));
+    series.map_or(Ok(false), |series| argument.is_instance(&series))
 }
 
 /// An argument.
-enum Input<'a> {
+enum Input {
     Column(Float64Array),
-    Values(&'a [f64]),
     Every(f64),
     Null,
 }
 
-impl Input<'_> {
+impl Input {
+    /// Returns the rows that a column has. One with a single row is repeated, as NumPy does.
     fn rows(&self) -> Option<usize> {
         match self {
             Self::Column(array) => Some(array.len()),
-            Self::Values(values) => Some(values.len()),
             Self::Every(_) | Self::Null => None,
+        }
+    }
+
+    /// Returns a column of one row as what is the same in every row.
+    fn repeated(self) -> Self {
+        match self {
+            Self::Column(array) if array.is_null(0) => Self::Null,
+            Self::Column(array) => Self::Every(array.value(0)),
+            Self::Every(_) | Self::Null => self,
         }
     }
 
     fn column(&self) -> Column<'_> {
         match self {
             Self::Column(array) => Column::Values(array.values()),
-            Self::Values(values) => Column::Values(values),
             Self::Every(value) => Column::Every(*value),
             Self::Null => Column::Every(f64::NAN),
         }
     }
 }
 
-/// Calls a function with columns: where an argument is null, so is the result. Returns an array
-/// of the library that the columns are of, if that is pyarrow.
+/// Calls a function with columns: where an argument is null, so is the result. Returns a column
+/// of the library that the first one is of, if that is pyarrow or Polars.
 pub fn call<'py>(
     py: Python<'py>,
     meaning: &Arc<Meaning>,
@@ -140,33 +157,49 @@ pub fn call<'py>(
     threads: usize,
     on_error: OnError,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let arguments: Vec<Bound<'py, PyAny>> =
-        arguments.iter().map(|argument| plain_or_same(argument)).collect::<PyResult<_>>()?;
-    let inputs: Vec<Input<'_>> = arguments.iter().map(input).collect::<PyResult<_>>()?;
-    let rows = inputs.iter().find_map(Input::rows).unwrap_or(0);
-    if let Some(other) = inputs.iter().filter_map(Input::rows).find(|other| *other != rows) {
+    let named = meaning.parameters.iter().zip(arguments);
+    let inputs = named
+        .map(|(parameter, argument)| input(argument).map_err(|error| at_parameter(py, parameter, error)));
+    let mut inputs: Vec<Input> = inputs.collect::<PyResult<_>>()?;
+    let mut counts = inputs.iter().filter_map(Input::rows).filter(|rows| *rows != 1);
+    let rows = counts.next().unwrap_or(1);
+    if let Some(other) = counts.find(|other| *other != rows) {
         return Err(PyValueError::new_err(format!("columns have {rows} and {other} rows")));
+    }
+    if rows != 1 {
+        let fitting = |input: Input| if input.rows() == Some(1) { input.repeated() } else { input };
+        inputs = inputs.into_iter().map(fitting).collect();
     }
     let nulls = nulls(&inputs, rows);
     let result = Array(computed(py, meaning, &inputs, rows, nulls, (threads, on_error))?);
-    as_given(py, result, &arguments)
+    as_given(py, result, arguments)
 }
 
-/// Returns an array of NumPy as a plain one, anything else as it is.
-fn plain_or_same<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = argument.py();
-    let is_array = || argument.is_instance(&ndarray::numpy(py)?.getattr("ndarray")?);
-    if is_number(argument) || argument.is_none() || is_column(argument)? || !is_array()? {
-        return Ok(argument.clone());
+/// Returns why columns are not computed with an option, such as those of NumPy's functions. Polars
+/// looks for Python's own words in it, and then leaves away an option that it has added.
+pub fn refused_option(option: &str) -> PyErr {
+    let message =
+        format!("a call with columns of Arrow or Polars got an unexpected keyword argument '{option}'");
+    PyTypeError::new_err(message)
+}
+
+/// Returns an error of an argument with the parameter that it was given for.
+fn at_parameter(py: Python<'_>, parameter: &str, error: PyErr) -> PyErr {
+    let message = format!("`{parameter}`: {}", error.value(py));
+    if error.is_instance_of::<PyTypeError>(py) {
+        PyTypeError::new_err(message)
+    } else if error.is_instance_of::<PyValueError>(py) {
+        PyValueError::new_err(message)
+    } else {
+        error
     }
-    ndarray::numpy(py)?.call_method1("ascontiguousarray", (argument, "float64"))
 }
 
 fn is_number(argument: &Bound<'_, PyAny>) -> bool {
     argument.is_instance_of::<PyFloat>() || argument.is_instance_of::<PyInt>()
 }
 
-fn input<'a>(argument: &'a Bound<'_, PyAny>) -> PyResult<Input<'a>> {
+fn input(argument: &Bound<'_, PyAny>) -> PyResult<Input> {
     if argument.is_none() {
         return Ok(Input::Null);
     }
@@ -174,13 +207,58 @@ fn input<'a>(argument: &'a Bound<'_, PyAny>) -> PyResult<Input<'a>> {
         return argument.extract().map(Input::Every);
     }
     if is_column(argument)? {
-        return doubles(&imported(argument)?).map(Input::Column);
+        return doubles(argument).map(Input::Column);
     }
-    match plain(argument) {
-        Some(array) if array.shape.len() == 1 => Ok(Input::Values(array.values)),
-        Some(_) => Err(PyValueError::new_err("a column has one dimension")),
-        None => argument.extract().map(Input::Every),
+    // A scalar of pyarrow, which may be null.
+    if let Ok(value) = argument.call_method0("as_py") {
+        return input(&value);
     }
+    let numpy = ndarray::numpy(argument.py())?;
+    if argument.hasattr("__array_ufunc__")? && !argument.is_instance(&numpy.getattr("ndarray")?)? {
+        let kind = kind(argument)?;
+        return Err(PyTypeError::new_err(format!(
+            "a {kind} cannot be combined with columns of Arrow or Polars: convert it to one of these"
+        )));
+    }
+    let array = numpy.call_method1("asanyarray", (argument,))?;
+    let is_object = array.getattr("dtype")?.getattr("hasobject")?.extract::<bool>()?;
+    match array.getattr("ndim")?.extract::<usize>()? {
+        // A number of another kind, such as a `Decimal`.
+        0 if is_object => argument.extract().map(Input::Every),
+        0 => as_doubles(&array)?.extract().map(Input::Every),
+        1 => of_numpy(&array).map(Input::Column),
+        _ => Err(PyValueError::new_err("a column has one dimension")),
+    }
+}
+
+/// Returns the name of the library that an argument is of.
+fn library_name(argument: &Bound<'_, PyAny>) -> PyResult<String> {
+    let module = argument.get_type().getattr("__module__")?.extract::<String>()?;
+    Ok(module.split('.').next().unwrap_or_default().to_owned())
+}
+
+/// Returns the type of an argument, with the library that it is of.
+fn kind(argument: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(format!("{}.{}", library_name(argument)?, argument.get_type().name()?))
+}
+
+/// Returns an array of NumPy as one of doubles, if that loses nothing but digits of integers.
+fn as_doubles<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    array.call_method1("astype", ("float64", "C", "safe", false, false))
+}
+
+/// Returns an array of NumPy, of one dimension, as a column. What is masked is null.
+fn of_numpy(array: &Bound<'_, PyAny>) -> PyResult<Float64Array> {
+    let numpy = ndarray::numpy(array.py())?;
+    let data = as_doubles(&numpy.call_method1("asarray", (array,))?)?;
+    let values = plain(&data).map_or_else(Vec::new, |plain| plain.values.to_vec());
+    let mut nulls = None;
+    if let Ok(mask) = array.getattr("mask") {
+        let mask = numpy.call_method1("broadcast_to", (mask, (values.len(),)))?;
+        let valid: Vec<bool> = mask.call_method0("tolist")?.cast_into::<PyList>()?.extract()?;
+        nulls = Some(NullBuffer::from_iter(valid.into_iter().map(|is_masked| !is_masked)));
+    }
+    Ok(Float64Array::new(values.into(), nulls))
 }
 
 /// Returns the array that an object is, or the arrays that it streams, in one.
@@ -211,7 +289,7 @@ fn imported(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
 }
 
 /// Returns the values of a column as doubles.
-fn doubles(array: &ArrayRef) -> PyResult<Float64Array> {
+fn doubles(column: &Bound<'_, PyAny>) -> PyResult<Float64Array> {
     fn has_numbers(data_type: &DataType) -> bool {
         match data_type {
             DataType::Null | DataType::Boolean => true,
@@ -219,19 +297,45 @@ fn doubles(array: &ArrayRef) -> PyResult<Float64Array> {
             other => other.is_numeric(),
         }
     }
+    let own = own_type(column)?;
+    let array = match own.as_deref() {
+        // What Polars exports of these types is not defined by Arrow.
+        Some("Null" | "Int128" | "UInt128") if is_series(column)? => {
+            let double = column.py().import("polars")?.getattr("Float64")?;
+            imported(&column.call_method1("cast", (double,))?)?
+        }
+        _ => imported(column)?,
+    };
     if !has_numbers(array.data_type()) {
-        return Err(PyTypeError::new_err(format!("a column of {} does not hold numbers", array.data_type())));
+        let refusal = if column.hasattr("columns")? {
+            format!("a {} is a table, not a column", kind(column)?)
+        } else {
+            let own = own.unwrap_or_else(|| array.data_type().to_string());
+            format!("a column of {own} does not hold numbers")
+        };
+        return Err(PyTypeError::new_err(refusal));
     }
-    let cast = arrow_cast::cast(array, &DataType::Float64).map_err(refused)?;
+    let cast = arrow_cast::cast(&array, &DataType::Float64).map_err(refused)?;
     Ok(cast.as_primitive::<types::Float64Type>().clone())
 }
 
+/// Returns what the library of a column calls the type of its values.
+fn own_type(column: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let attribute = match Library::of(column)? {
+        Library::Pyarrow => "type",
+        Library::Polars => "dtype",
+        Library::Other => return Ok(None),
+    };
+    // Tables have no type.
+    Ok(column.getattr(attribute).ok().map(|own| own.to_string()))
+}
+
 /// Returns which rows are null because an argument is.
-fn nulls(inputs: &[Input<'_>], rows: usize) -> Option<NullBuffer> {
+fn nulls(inputs: &[Input], rows: usize) -> Option<NullBuffer> {
     inputs.iter().fold(None, |nulls, input| match input {
         Input::Column(array) => NullBuffer::union(nulls.as_ref(), array.nulls()),
         Input::Null => Some(NullBuffer::new_null(rows)),
-        Input::Values(_) | Input::Every(_) => nulls,
+        Input::Every(_) => nulls,
     })
 }
 
@@ -239,13 +343,14 @@ fn nulls(inputs: &[Input<'_>], rows: usize) -> Option<NullBuffer> {
 fn computed(
     py: Python<'_>,
     meaning: &Meaning,
-    inputs: &[Input<'_>],
+    inputs: &[Input],
     rows: usize,
     nulls: Option<NullBuffer>,
     (threads, on_error): (usize, OnError),
 ) -> PyResult<Float64Array> {
     let columns: Vec<Column<'_>> = inputs.iter().map(Input::column).collect();
     let mut values = vec![0.0; rows];
+    advise_huge_pages(&mut values);
     let mut marks = vec![0_u8; if on_error == OnError::Nan { rows.div_ceil(8) } else { 0 }];
     let valid = nulls.as_ref().map(|nulls| Validity { bitmap: nulls.validity(), offset: nulls.offset() });
     let since = Some(meaning.session.runs.interrupts());
@@ -264,26 +369,71 @@ fn computed(
     Ok(Float64Array::new(values.into(), NullBuffer::union(nulls.as_ref(), failed.as_ref())))
 }
 
-/// Returns a column as one of pyarrow, in chunks or not, if an argument is.
+/// Asks the system for huge pages for values that were not written yet, if they are many, as NumPy
+/// does for its arrays: else most of the time of a short formula is spent on page faults.
+fn advise_huge_pages(values: &mut [f64]) {
+    const LEAST: usize = 4 << 20;
+    const PAGE: usize = 4096;
+    let bytes = size_of_val(values);
+    if bytes < LEAST {
+        return;
+    }
+    let start = values.as_mut_ptr().cast::<u8>();
+    let skipped = start.align_offset(PAGE);
+    // SAFETY: the range is within the values; the advice changes nothing in them.
+    // Without huge pages the result is the same.
+    let _ = unsafe { madvise(start.add(skipped).cast(), bytes - skipped, Advice::LinuxHugepage) };
+}
+
+/// A library that columns come back as columns of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Library {
+    Pyarrow,
+    Polars,
+    Other,
+}
+
+impl Library {
+    /// Returns the library that a column is of.
+    fn of(column: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if is_series(column)? {
+            return Ok(Self::Polars);
+        }
+        let is_of_pyarrow = library_name(column)? == "pyarrow";
+        Ok(if is_of_pyarrow { Self::Pyarrow } else { Self::Other })
+    }
+}
+
+/// Returns a column as one of the library that the first column is of: in chunks if one of
+/// pyarrow is, or with the name of the first series of Polars.
 fn as_given<'py>(
     py: Python<'py>,
     result: Array,
     arguments: &[Bound<'py, PyAny>],
 ) -> PyResult<Bound<'py, PyAny>> {
-    let result = Bound::new(py, result)?.into_any();
-    let mut is_of_pyarrow = false;
-    let mut is_chunked = false;
+    let mut columns = Vec::with_capacity(arguments.len());
     for argument in arguments {
-        let kind = argument.get_type();
-        if kind.getattr("__module__")?.extract::<String>().is_ok_and(|module| module.starts_with("pyarrow")) {
-            is_of_pyarrow = true;
-            is_chunked |= kind.name()? == "ChunkedArray";
+        if !argument.is_none() && !is_number(argument) && is_column(argument)? {
+            columns.push((argument, Library::of(argument)?));
         }
     }
-    if !is_of_pyarrow {
-        return Ok(result);
+    let result = Bound::new(py, result)?.into_any();
+    match columns.first() {
+        None | Some((_, Library::Other)) => Ok(result),
+        Some((first, Library::Polars)) => {
+            let series = py.import("polars")?.call_method1("Series", (result,))?;
+            series.call_method1("alias", (first.getattr("name")?,))
+        }
+        Some((_, Library::Pyarrow)) => {
+            let pyarrow = py.import("pyarrow")?;
+            let array = pyarrow.call_method1("array", (result,))?;
+            let chunked = pyarrow.getattr("ChunkedArray")?;
+            for (column, _) in columns {
+                if column.is_instance(&chunked)? {
+                    return pyarrow.call_method1("chunked_array", (vec![array],));
+                }
+            }
+            Ok(array)
+        }
     }
-    let pyarrow = py.import("pyarrow")?;
-    let array = pyarrow.call_method1("array", (result,))?;
-    if is_chunked { pyarrow.call_method1("chunked_array", (vec![array],)) } else { Ok(array) }
 }

@@ -25,10 +25,10 @@ use std::time::Instant;
 ///
 /// Called with numbers it returns a float. Called with arrays it computes an array, by NumPy's
 /// rules of broadcasting; `out=`, `where=` and other arguments are those of NumPy's functions.
-/// Columns of Arrow keep their nulls. Parameters may be given by name.
+/// Columns of Arrow and Polars keep their nulls. Parameters may be given by name.
 ///
 /// `threads` is how many threads compute the rows of arrays, 1 by default. With
-/// `on_error="nan"`, rows that fail are NaN (null in columns of Arrow) in place of an exception.
+/// `on_error="nan"`, rows that fail are NaN (null in such columns) in place of an exception.
 ///
 /// >>> s = kal.Session()
 /// >>> s.eval("def area(w h) w * h / 2")
@@ -204,8 +204,7 @@ impl Function {
         for argument in arguments {
             if arrow::is_column(argument)? {
                 if let Some(others) = &options.others {
-                    let message = format!("columns of Arrow take no {}", others.keys().get_item(0)?);
-                    return Err(PyTypeError::new_err(message));
+                    return Err(arrow::refused_option(&others.keys().get_item(0)?.extract::<String>()?));
                 }
                 return arrow::call(py, &meaning, arguments, options.threads, options.on_error);
             }

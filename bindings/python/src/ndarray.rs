@@ -37,6 +37,14 @@ pub fn is_numpy_loaded(py: Python<'_>) -> PyResult<bool> {
     Ok(is_loaded)
 }
 
+/// Returns whether an object is an array, not of a subclass. NumPy must have been
+/// [imported](numpy).
+pub fn is_array(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: NumPy's types exist since it was imported.
+    let array_type = unsafe { get_type_object(object.py(), NpyTypes::PyArray_Type) };
+    object.get_type().as_ptr() == array_type.cast()
+}
+
 /// The values of a plain array.
 #[derive(Clone, Copy)]
 pub struct Plain<'a> {
@@ -51,10 +59,7 @@ pub struct Plain<'a> {
 /// computes with them: the results of these rows are then of old or of new values.
 pub fn plain<'a>(object: &'a Bound<'_, PyAny>) -> Option<Plain<'a>> {
     const FLAGS: i32 = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
-    let py = object.py();
-    // SAFETY: NumPy's types exist since it was imported.
-    let array_type = unsafe { get_type_object(py, NpyTypes::PyArray_Type) };
-    if object.get_type().as_ptr() != array_type.cast() {
+    if !is_array(object) {
         return None;
     }
     let array = object.as_ptr().cast::<PyArrayObject>();

@@ -2,15 +2,16 @@
 #![allow(unsafe_code)]
 
 use crate::apply::{self, Ending, How};
+use crate::arrow;
 use crate::call::{self, CallSettings};
 use crate::meaning::Meaning;
-use crate::ndarray::numpy;
+use crate::ndarray::{self, numpy};
 use kal::Column;
 use numpy::npyffi::{NPY_TYPES, PY_UFUNC_API, PyUFuncGenericFunction, PyUFuncObject, npy_intp};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{PyGILState_Ensure, PyGILState_Release, PyGILState_STATE, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyFloat, PyInt, PyTuple};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -99,7 +100,8 @@ pub fn ufunc(py: Python<'_>, meaning: &Arc<Meaning>) -> PyResult<Py<PyAny>> {
     }
 }
 
-/// What Python calls: NumPy's own way to call the function, with the rows counted.
+/// What Python calls: NumPy's own way to call the function, with the rows counted. Series of
+/// Polars are computed as columns.
 unsafe extern "C" fn called(
     function: *mut PyObject,
     arguments: *const *mut PyObject,
@@ -110,51 +112,111 @@ unsafe extern "C" fn called(
     // data are one pointer, to the loop that it refers to.
     let made = unsafe { &*(*(*function.cast::<PyUFuncObject>()).fields.data).cast::<Loop>() };
     let Some(original) = made.call else { return std::ptr::null_mut() };
+    // SAFETY: Python's caller is attached, and the arguments are those that it passes.
+    let given = || unsafe { Given::of(Python::assume_attached(), arguments, count, keywords) };
+    // SAFETY: as before.
+    if unsafe { has_series(Python::assume_attached(), arguments, count) } {
+        let computed = catch_unwind(AssertUnwindSafe(|| given().computed(&made.meaning)));
+        return computed.unwrap_or_else(|_| Err(panicked())).map_or_else(
+            |error| {
+                error.restore(given().py);
+                std::ptr::null_mut()
+            },
+            Bound::into_ptr,
+        );
+    }
     let since = made.meaning.session.runs.interrupts();
     // SAFETY: what Python has passed is passed on.
     let pass_on = || unsafe { original(function, arguments, count, keywords) };
     let (result, progress) = call::counted(since, pass_on);
     if result.is_null() && progress.has_failed {
-        // SAFETY: Python's caller is attached, and the arguments are as many as it says, and one
-        // for each of the keywords, which are a tuple or null.
-        let placed = catch_unwind(AssertUnwindSafe(|| unsafe {
-            let py = Python::assume_attached();
-            let Some(error) = PyErr::take(py) else { return };
-            let function = Bound::from_borrowed_ptr(py, function);
-            let positional = count & !OFFSET;
-            let keywords = Bound::from_borrowed_ptr_or_opt(py, keywords);
-            let named = keywords.as_ref().map_or(Ok(0), PyAnyMethods::len).unwrap_or(0);
-            let arguments = (0..positional + named).map(|place| {
-                // Python passes no null.
-                Bound::from_borrowed_ptr(py, *arguments.add(place))
-            });
-            let arguments: Vec<Bound<'_, PyAny>> = arguments.collect();
-            placed(error, &made.meaning, &function, arguments, keywords).restore(py);
+        let placed = catch_unwind(AssertUnwindSafe(|| {
+            let given = given();
+            let Some(error) = PyErr::take(given.py) else { return };
+            // SAFETY: Python passes the function that it calls.
+            let function = unsafe { Bound::from_borrowed_ptr(given.py, function) };
+            placed(error, &made.meaning, &function, &given).restore(given.py);
         }));
         drop(placed);
     }
     result
 }
 
+/// What a function of NumPy is called with.
+struct Given<'py> {
+    py: Python<'py>,
+    positional: Vec<Bound<'py, PyAny>>,
+    /// Keywords with their values.
+    named: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+}
+
+impl<'py> Given<'py> {
+    /// Reads the arguments of a call.
+    ///
+    /// # Safety
+    /// The arguments are as many as `count` says, and one for each of the keywords, which are a
+    /// tuple or null.
+    unsafe fn of(
+        py: Python<'py>,
+        arguments: *const *mut PyObject,
+        count: usize,
+        keywords: *mut PyObject,
+    ) -> Self {
+        let positional = count & !OFFSET;
+        // SAFETY: the caller's promise; Python passes no null.
+        let argument = |place| unsafe { Bound::from_borrowed_ptr(py, *arguments.add(place)) };
+        // SAFETY: the caller's promise.
+        let keywords = unsafe { Bound::from_borrowed_ptr_or_opt(py, keywords) };
+        let keywords = keywords.and_then(|keywords| keywords.cast_into::<PyTuple>().ok());
+        let keywords = keywords.iter().flat_map(|keywords| keywords.iter());
+        Self {
+            py,
+            positional: (0..positional).map(argument).collect(),
+            named: keywords.zip(positional..).map(|(key, place)| (key, argument(place))).collect(),
+        }
+    }
+
+    /// Computes the call with columns.
+    fn computed(&self, meaning: &Arc<Meaning>) -> PyResult<Bound<'py, PyAny>> {
+        let (count, takes) = (self.positional.len(), meaning.parameters.len());
+        if count != takes {
+            let message = format!("a call with columns takes {takes} arguments, not {count}");
+            return Err(PyTypeError::new_err(message));
+        }
+        if let Some((option, _)) = self.named.first() {
+            return Err(arrow::refused_option(&option.to_string()));
+        }
+        let CallSettings { threads, on_error } = call::settings();
+        arrow::call(self.py, meaning, &self.positional, threads, on_error)
+    }
+}
+
+/// Returns whether an argument of a call is a series of Polars.
+///
+/// # Safety
+/// The arguments are as many as `count` says.
+unsafe fn has_series(py: Python<'_>, arguments: *const *mut PyObject, count: usize) -> bool {
+    (0..count & !OFFSET).any(|place| {
+        // SAFETY: the caller's promise; Python passes no null.
+        let argument = unsafe { Bound::from_borrowed_ptr(py, *arguments.add(place)) };
+        let is_common = ndarray::is_array(&argument)
+            || argument.is_exact_instance_of::<PyFloat>()
+            || argument.is_exact_instance_of::<PyInt>();
+        !is_common && arrow::is_series(&argument).unwrap_or(false)
+    })
+}
+
 /// Returns the error of a call with the row in which it was.
-fn placed(
-    error: PyErr,
-    meaning: &Meaning,
-    function: &Bound<'_, PyAny>,
-    mut arguments: Vec<Bound<'_, PyAny>>,
-    keywords: Option<Bound<'_, PyAny>>,
-) -> PyErr {
-    let py = function.py();
+fn placed(error: PyErr, meaning: &Meaning, function: &Bound<'_, PyAny>, given: &Given<'_>) -> PyErr {
+    let py = given.py;
     let place = || {
         let named = PyDict::new(py);
-        if let Some(keywords) = keywords {
-            let values = arguments.split_off(arguments.len() - keywords.len()?);
-            for (key, value) in keywords.try_iter()?.zip(values) {
-                named.set_item(key?, value)?;
-            }
+        for (key, value) in &given.named {
+            named.set_item(key, value)?;
         }
+        let arguments = PyTuple::new(py, &given.positional)?;
         let placed = py.import("kal._rows")?.getattr("placed")?;
-        placed.call1((error.value(py), meaning.is_pure, function, PyTuple::new(py, &arguments)?, named))
+        placed.call1((error.value(py), meaning.is_pure, function, arguments, named))
     };
     // What goes wrong here leaves the error as it is.
     place().map_or_else(|_: PyErr| error.clone_ref(py), PyErr::from_value)
@@ -186,11 +248,15 @@ unsafe extern "C" fn rows(
     let ending = match result {
         Ok(Ok(())) => return,
         Ok(Err(ending)) => ending,
-        Err(_) => Ending::Raised(PyRuntimeError::new_err("a bug in Kal: the computation panicked")),
+        Err(_) => Ending::Raised(panicked()),
     };
     let first = call::progress().map(|call| call.rows);
     call::update(|call| call.has_failed = true);
     attached(|py| ending.after(first).exception(py).restore(py));
+}
+
+fn panicked() -> PyErr {
+    PyRuntimeError::new_err("a bug in Kal: the computation panicked")
 }
 
 /// Runs something attached to the interpreter, on a thread that NumPy may have detached.

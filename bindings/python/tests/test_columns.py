@@ -1,5 +1,8 @@
 """Columns of other libraries: pandas, Polars, DuckDB and pyarrow, with nulls."""
 
+import datetime
+import decimal
+
 import duckdb
 import numpy as np
 import pandas as pd
@@ -40,13 +43,15 @@ def test_columns_of_all_numbers(f, kind):
 
 
 def test_other_columns_are_refused(f):
-    with pytest.raises(TypeError, match="does not hold numbers"):
+    with pytest.raises(TypeError, match="`x`: a column of string does not hold numbers"):
         f(pa.array(["a", "b"]), 1)
-    with pytest.raises(TypeError, match="does not hold numbers"):
-        f(pa.table({"a": [1.0]}), 1)
+    with pytest.raises(TypeError, match="`y`: a pyarrow.Table is a table"):
+        f(1, pa.table({"a": [1.0]}))
+    with pytest.raises(TypeError, match="`x`: a polars.DataFrame is a table"):
+        f(pl.DataFrame({"a": [1.0]}), 1)
     with pytest.raises(ValueError, match="2 and 3 rows"):
         f(pa.array([1.0, 2.0]), pa.array([1.0, 2.0, 3.0]))
-    with pytest.raises(TypeError, match="take no out"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'out'"):
         f(pa.array([1.0]), 1, out=np.zeros(1))
 
 
@@ -88,6 +93,93 @@ def test_polars(f):
     kept = table.with_columns(pl.col("x").map_batches(lambda x: f(x, 2.0), return_dtype=pl.Float64).alias("z"))
     assert kept["z"].to_list() == [0.0, None, 6.0]
     assert f(table["x"], table["y"]).to_list() == [1.0, None, 8.0]
+
+
+def test_polars_series_of_all_numbers(f):
+    kinds = [pl.Int8, pl.UInt64, pl.Int128, pl.Float32, pl.Float16, pl.Decimal(10, 2), pl.Boolean]
+    for kind in kinds:
+        column = pl.Series("c", [1, None, 0]).cast(kind)
+        for call in (f, f.ufunc):
+            result = call(column, -1)
+            assert (result.name, result.dtype, result.to_list()) == ("c", pl.Float64, [4.0, None, 2.0]), kind
+    assert f(pl.Series([None, None]), 1).to_list() == [None, None]
+    assert f(pl.Series([], dtype=pl.Int64), 1).to_list() == []
+    chunks = pl.concat([pl.Series("c", [3.0]), pl.Series("c", [None, 5.0])], rechunk=False)
+    assert f(chunks, pl.Series([1.0, 1.0, 2.0])).to_list() == [4.0, None, 6.0]
+
+
+def test_polars_series_that_hold_no_numbers_are_refused(f):
+    day = datetime.datetime(2020, 1, 2)
+    for column, named in [
+        (pl.Series(["a", "b"], dtype=pl.Categorical), "Categorical"),
+        (pl.Series(["a", "b"], dtype=pl.Enum(["a", "b"])), "Enum"),
+        (pl.Series([day.date()]), "Date"),
+        (pl.Series([day]), "Datetime"),
+        (pl.Series([day - day]), "Duration"),
+        (pl.Series(["a"]), "String"),
+        (pl.Series([[1.0]]), "List"),
+    ]:
+        for call in (f, f.ufunc):
+            with pytest.raises(TypeError, match=f"`y`: a column of {named}.* does not hold numbers"):
+                call(1.0, column)
+        with pytest.raises(TypeError, match="does not hold numbers"):
+            half = kal.formula("x / 2")
+            pl.DataFrame({"c": column}).select(pl.col("c").map_batches(half, return_dtype=pl.Float64))
+
+
+def test_polars_expressions(f):
+    table = pl.DataFrame({"b": [True, None, False], "x": [1.0, 5.0, None]})
+    assert table.select(f(pl.col("b"), -1.0))["b"].to_list() == [4.0, None, 2.0]
+    assert table.select(f(pl.col("x"), pl.col("b")))["x"].to_list() == [0.0, None, None]
+    mapped = table.select(pl.col("b").map_batches(kal.formula("b + 1"), return_dtype=pl.Float64))
+    assert mapped["b"].to_list() == [2.0, None, 1.0]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'casting'"):
+        f.ufunc(table["x"], 1.0, casting="unsafe")
+    with pytest.raises(TypeError, match="takes 2 arguments, not 3"):
+        f.ufunc(table["x"], 1.0, np.zeros(3))
+
+
+def test_rows_of_polars_that_fail(session):
+    session.eval("def deep(n) if n < 1 then 0 else 1 + deep(n)")
+    column = pl.Series([0.0, None, 1.0, 0.0])
+    for call in (session["deep"], session["deep"].ufunc):
+        with pytest.raises(kal.RowError) as caught:
+            call(column)
+        assert caught.value.row == 2
+    assert session["deep"](column, on_error="nan").to_list() == [0.0, None, None, 0.0]
+
+
+def test_columns_of_several_libraries(f):
+    arrow, polars = pa.array([3.0, None, 5.0]), pl.Series("p", [1.0, 2.0, None])
+    for call in (f, f.ufunc):
+        assert call(arrow, polars) == pa.array([4.0, None, None])
+        result = call(polars, arrow)
+        assert (result.name, result.to_list()) == ("p", [0.0, None, None])
+    assert isinstance(f(pa.chunked_array([arrow]), polars), pa.ChunkedArray)
+    pandas = pd.Series([1.0, 2.0, 3.0])
+    for column in (arrow, polars):
+        assert type(f(column, np.array([1, 2, 3]))) is type(column)
+        with pytest.raises(TypeError, match="`y`: a pandas.Series cannot be combined with columns"):
+            f(column, pandas)
+        with pytest.raises(TypeError, match="`x`: a pandas.Series cannot be combined with columns"):
+            f(pandas, column)
+
+
+def test_arguments_besides_columns(f):
+    column = pa.array([3.0, None, 5.0])
+    masked = np.ma.array([1.0, 1.0, 1.0], mask=[True, False, False])
+    assert f(column, masked) == pa.array([None, None, 8.0])
+    assert f(column, [1, 2, 3]) == pa.array([4.0, None, 4.0])
+    assert f(column, np.array([1])) == pa.array([4.0, None, 8.0])
+    for one in (np.float32(1), np.int64(1), np.array(1.0), pa.scalar(1), decimal.Decimal(1), pa.array([1])):
+        assert f(column, one) == pa.array([4.0, None, 8.0]), one
+    for null in (None, pa.scalar(None, pa.float64()), pa.array([None])):
+        assert f(column, null).null_count == 3
+    for array in (["1", "2", "3"], [1j, 2, 3], np.zeros(3, "M8[s]"), np.zeros(3, "m8[s]"), np.zeros(3, "O"), "a"):
+        with pytest.raises(TypeError, match="^`y`: "):
+            f(column, array)
+    with pytest.raises(ValueError, match="`y`: a column has one dimension"):
+        f(column, np.ones((3, 1)))
 
 
 def test_pandas(f):
