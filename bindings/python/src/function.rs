@@ -4,6 +4,7 @@ use crate::apply::{self, How, OnError};
 use crate::arrow;
 use crate::call::{CallSettings, with_settings};
 use crate::callback;
+use crate::count::count;
 use crate::error::OrException;
 use crate::meaning::{Meaning, Target};
 use crate::ndarray::{self, plain};
@@ -230,7 +231,7 @@ impl Function {
         for (key, value) in keywords {
             let key: String = key.extract()?;
             match key.as_str() {
-                "threads" => options.threads = value.extract()?,
+                "threads" => options.threads = count("threads", 1, &value)? as usize,
                 "on_error" => options.on_error = on_error(&value)?,
                 // NumPy's own way to say that there is none.
                 "out" if value.is_none() => {}
@@ -264,10 +265,13 @@ fn add<'py>(
 }
 
 fn on_error(value: &Bound<'_, PyAny>) -> PyResult<OnError> {
-    match value.extract::<String>()?.as_str() {
-        "raise" => Ok(OnError::Raise),
-        "nan" => Ok(OnError::Nan),
-        other => Err(PyValueError::new_err(format!("on_error is \"raise\" or \"nan\", not {other:?}"))),
+    match value.extract::<String>().as_deref() {
+        Ok("raise") => Ok(OnError::Raise),
+        Ok("nan") => Ok(OnError::Nan),
+        Ok(_) | Err(_) => {
+            let message = format!("on_error is \"raise\" or \"nan\", not {}", value.repr()?);
+            Err(PyValueError::new_err(message))
+        }
     }
 }
 
@@ -282,14 +286,12 @@ fn check_count(meaning: &Meaning, count: usize) -> PyResult<()> {
 
 #[cold]
 fn wrong_count(meaning: &Meaning, count: usize) -> PyErr {
-    let name = meaning.kernel.name();
-    let name = if name.starts_with('(') { "the formula".to_owned() } else { format!("`{name}`") };
     let takes = match &meaning.parameters[..] {
         [] => "no arguments".to_owned(),
         [one] => format!("1 argument, `{one}`"),
         many => format!("{} arguments, `{}`", many.len(), many.join("`, `")),
     };
-    PyTypeError::new_err(format!("{name} takes {takes}, not {count}"))
+    PyTypeError::new_err(format!("{} takes {takes}, not {count}", meaning.title()))
 }
 
 /// Reads an argument that is a number of Python.

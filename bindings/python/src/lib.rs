@@ -2,7 +2,7 @@
 //!
 //! - `session`: sessions, as Python sees them
 //! - `shared_session`: the context of a session, behind a lock; `settings`: what it is made with
-//! - `names`: names that Python passes
+//! - `names`, `count`: names and counts that Python passes
 //! - `meaning`: what a name of a session, or a formula, means at one moment, ready to run
 //! - `function`: functions as Python calls them, with numbers, arrays and columns
 //! - `ufunc`, `ndarray`: NumPy's functions and arrays
@@ -23,6 +23,7 @@ mod apply;
 mod arrow;
 mod call;
 mod callback;
+mod count;
 mod error;
 mod function;
 mod meaning;

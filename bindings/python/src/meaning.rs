@@ -73,6 +73,12 @@ impl Meaning {
             handle,
         })
     }
+
+    /// Returns what it is called in messages.
+    pub fn title(&self) -> String {
+        let name = self.kernel.name();
+        if name.starts_with('(') { "the formula".to_owned() } else { format!("`{name}`") }
+    }
 }
 
 fn formula(context: &mut Context, text: &str, parameters: &[String]) -> Result<(Kernel, Handle), Error> {

@@ -1,6 +1,7 @@
 //! Sessions, as Python sees them.
 
 use crate::callback;
+use crate::count::count;
 use crate::error::OrException;
 use crate::function::Function;
 use crate::meaning::Target;
@@ -78,12 +79,13 @@ impl Session {
     fn new(
         py: Python<'_>,
         timeout: Option<f64>,
-        fuel: Option<u64>,
+        fuel: Option<Bound<'_, PyAny>>,
         library: Vec<PathBuf>,
         interpret: bool,
     ) -> PyResult<Self> {
         let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
         let timeout = timeout.map_err(|error| PyValueError::new_err(format!("timeout: {error}")))?;
+        let fuel = fuel.map(|fuel| count("fuel", 0, &fuel)).transpose()?;
         let settings = Settings { timeout, fuel, library, interpret };
         let shared = py.detach(|| SharedSession::new(settings)).or_exception(py)?;
         Ok(Self::of(Arc::new(shared)))
@@ -143,7 +145,7 @@ impl Session {
         py: Python<'py>,
         name: Bound<'py, PyAny>,
         function: Option<Bound<'py, PyAny>>,
-        arity: Option<usize>,
+        arity: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (name, function) = match function {
             Some(function) => (name.extract::<String>()?, function),
@@ -156,7 +158,7 @@ impl Session {
             return Err(PyValueError::new_err(format!("`{name}` is not a name that a program can use")));
         }
         let arity = match arity {
-            Some(arity) => arity,
+            Some(arity) => count("arity", 0, &arity)? as usize,
             None => callback::arity_of(&function)?,
         };
         if arity > callback::MOST_ARGUMENTS {

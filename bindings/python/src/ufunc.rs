@@ -8,7 +8,7 @@ use crate::meaning::Meaning;
 use crate::ndarray::{self, numpy};
 use kal::Column;
 use numpy::npyffi::{NPY_TYPES, PY_UFUNC_API, PyUFuncGenericFunction, PyUFuncObject, npy_intp};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi::{PyGILState_Ensure, PyGILState_Release, PyGILState_STATE, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyFloat, PyInt, PyTuple};
@@ -23,6 +23,9 @@ const BLOCK: usize = 1 << 14;
 
 /// `PyUFunc_None`: the function has no identity, so NumPy does not reduce without a first value.
 const NO_IDENTITY: c_int = -1;
+
+/// The fewest arguments that NumPy has no functions of: 32 in NumPy 1.
+const FEWEST_REFUSED: usize = 32;
 
 /// What NumPy's function refers to for as long as it exists.
 struct Loop {
@@ -87,7 +90,9 @@ pub fn ufunc(py: Python<'_>, meaning: &Arc<Meaning>) -> PyResult<Py<PyAny>> {
             doc.as_ptr(),
             0,
         );
-        let function = Bound::from_owned_ptr_or_err(py, function)?;
+        let function = Bound::from_owned_ptr_or_err(py, function).map_err(|error| {
+            if meaning.parameters.len() < FEWEST_REFUSED { error } else { too_many_arguments(meaning) }
+        })?;
         let fields = &mut (*function.as_ptr().cast::<PyUFuncObject>()).fields;
         fields.obj = capsule.into_ptr();
         // NumPy's functions are called through their field `vectorcall`, whose type this is. Only
@@ -98,6 +103,17 @@ pub fn ufunc(py: Python<'_>, meaning: &Arc<Meaning>) -> PyResult<Py<PyAny>> {
         }
         Ok(function.unbind())
     }
+}
+
+/// Returns why NumPy can have no function of a meaning. NumPy 2 has functions of 63 arguments at most.
+fn too_many_arguments(meaning: &Meaning) -> PyErr {
+    let message = format!(
+        "{} takes {} arguments, and a function of NumPy takes fewer: give it numbers, arrays of \
+         doubles of one shape, or columns of Arrow",
+        meaning.title(),
+        meaning.parameters.len()
+    );
+    PyValueError::new_err(message)
 }
 
 /// What Python calls: NumPy's own way to call the function, with the rows counted. Series of
@@ -129,15 +145,20 @@ unsafe extern "C" fn called(
     // SAFETY: what Python has passed is passed on.
     let pass_on = || unsafe { original(function, arguments, count, keywords) };
     let (result, progress) = call::counted(since, pass_on);
-    if result.is_null() && progress.has_failed {
-        let placed = catch_unwind(AssertUnwindSafe(|| {
+    if result.is_null() {
+        let explained = catch_unwind(AssertUnwindSafe(|| {
             let given = given();
             let Some(error) = PyErr::take(given.py) else { return };
-            // SAFETY: Python passes the function that it calls.
-            let function = unsafe { Bound::from_borrowed_ptr(given.py, function) };
-            placed(error, &made.meaning, &function, &given).restore(given.py);
+            let error = if progress.has_failed {
+                // SAFETY: Python passes the function that it calls.
+                let function = unsafe { Bound::from_borrowed_ptr(given.py, function) };
+                placed(error, &made.meaning, &function, &given)
+            } else {
+                refused(error, &made.meaning, &given)
+            };
+            error.restore(given.py);
         }));
-        drop(placed);
+        drop(explained);
     }
     result
 }
@@ -220,6 +241,23 @@ fn placed(error: PyErr, meaning: &Meaning, function: &Bound<'_, PyAny>, given: &
     };
     // What goes wrong here leaves the error as it is.
     place().map_or_else(|_: PyErr| error.clone_ref(py), PyErr::from_value)
+}
+
+/// Returns the error of a call that NumPy has refused, with the argument because of which it was.
+fn refused(error: PyErr, meaning: &Meaning, given: &Given<'_>) -> PyErr {
+    let py = given.py;
+    let is_typed = given.named.iter().any(|(key, _)| matches!(&*key.to_string(), "dtype" | "signature"));
+    if is_typed || !error.is_instance_of::<PyTypeError>(py) {
+        return error;
+    }
+    let explain = || {
+        let arguments = PyTuple::new(py, &given.positional)?;
+        let parameters = PyTuple::new(py, &meaning.parameters)?;
+        let refused = py.import("kal._arguments")?.getattr("refused")?;
+        refused.call1((error.value(py), parameters, arguments))
+    };
+    // What goes wrong here leaves the error as it is.
+    explain().map_or_else(|_: PyErr| error.clone_ref(py), PyErr::from_value)
 }
 
 /// The loop that NumPy calls, attached to the interpreter or not.

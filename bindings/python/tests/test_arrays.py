@@ -1,5 +1,6 @@
 """Arrays of NumPy: types, layouts, broadcasting, and what rows raise."""
 
+import fractions
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -36,8 +37,50 @@ def test_all_types_of_numbers(f, kind):
 
 @pytest.mark.parametrize("kind", ["F", "D", "O", "U3", "M8[s]", "g"])
 def test_other_types_are_refused_as_numpy_does(f, kind):
-    with pytest.raises(TypeError):
-        f(np.zeros(3).astype(kind), 1.0)
+    for call in (f, f.ufunc):
+        with pytest.raises(TypeError, match="^`x`: "):
+            call(np.zeros(3).astype(kind), 1.0)
+        with pytest.raises(TypeError, match="^`y`: "):
+            call([1, 2, 3], np.zeros(3).astype(kind))
+
+
+def test_what_is_no_number_is_named(f):
+    given = {"NoneType": None, "str": "3", "Fraction": fractions.Fraction(1, 2), "dict": {}, "complex": 1j}
+    for kind, value in given.items():
+        for call in (f, f.ufunc):
+            with pytest.raises(TypeError, match=f"`y`: a value of type {kind} is not computed as a double"):
+                call(np.ones(2), value)
+    with pytest.raises(TypeError, match="`x`: values of type complex128 are not computed as doubles"):
+        f([1j], 1)
+    # These are errors of something else.
+    with pytest.raises(TypeError, match="output"):
+        f(np.ones(2), 1, out=np.ones(2, dtype=int))
+    with pytest.raises(TypeError, match="dtype"):
+        f(np.array([1j]), 1, dtype=float)
+
+
+def test_a_longdouble_is_rounded_if_that_is_asked_for(f):
+    third = np.longdouble(1) / 3
+    assert third != float(third)
+    for value in (third, np.array([third])):
+        with pytest.raises(TypeError, match="`x`: a longdouble has digits that a double has not, and `dtype=float`"):
+            f(value, 0)
+        assert f(value, 0, dtype=float) == f(float(third), 0)
+
+
+@pytest.mark.parametrize("arguments", [(1.0, 2.0), ([1.0], 2.0), (np.ones(3), 2.0), (pa.array([1.0]), 2.0)])
+def test_options_say_what_is_allowed(f, arguments):
+    for threads in (-1, 0, np.int64(-1), 10**30):
+        with pytest.raises(ValueError, match=f"threads is a whole number, 1 or more, not .*{threads}"):
+            f(*arguments, threads=threads)
+    for threads in (True, False, 2.0, "2", None):
+        with pytest.raises(TypeError, match=f"threads is a whole number, 1 or more, not {threads!r}"):
+            f(*arguments, threads=threads)
+    for threads in (1, np.int64(2), 10**9):
+        assert f(*arguments, threads=threads) is not None
+    for on_error in ("ignore", None, 3):
+        with pytest.raises(ValueError, match=f'on_error is "raise" or "nan", not {on_error!r}'):
+            f(*arguments, on_error=on_error)
 
 
 def test_layouts(f):
@@ -441,9 +484,16 @@ def test_python_functions_are_called_for_rows(session):
 def test_too_many_arguments_for_numpy(session):
     names = [f"p{index}" for index in range(80)]
     session.eval(f"def wide({' '.join(names)}) {' + '.join(names)}")
-    assert session["wide"](*[np.ones(4)] * 80).tolist() == [80.0] * 4
-    with pytest.raises(ValueError):
-        session["wide"].ufunc
+    wide, formula = session["wide"], session.formula(" + ".join(names))
+    for call in (wide, formula):
+        assert call(*range(80)) == sum(range(80))
+        assert call(*[np.ones(4)] * 80).tolist() == [80.0] * 4
+        assert call(*[pa.array([1, None])] * 80).to_pylist() == [80.0, None]
+    for call in (lambda: wide.ufunc, lambda: wide(*[[1, 2]] * 80), lambda: wide(*[np.ones(4, "f4")] * 80)):
+        with pytest.raises(ValueError, match="`wide` takes 80 arguments, and a function of NumPy takes fewer"):
+            call()
+    fewer = session.formula(" + ".join(names[:31]))
+    assert fewer.ufunc(*range(31)) == sum(range(31))
 
 
 def test_flush_to_zero_set_by_another_library(run):

@@ -239,6 +239,17 @@ def test_fuel_stops_at_the_same_point():
     assert session["n"] == first > 0
 
 
+def test_limits_say_what_is_allowed(session):
+    for wrong in (-1, 10**30):
+        with pytest.raises(ValueError, match="fuel is a whole number, 0 or more"):
+            kal.Session(fuel=wrong)
+        with pytest.raises(ValueError, match="arity is a whole number, 0 or more"):
+            session.define("f", abs, arity=wrong)
+    for wrong in (1.5, True, "1"):
+        with pytest.raises(TypeError, match="fuel is a whole number, 0 or more"):
+            kal.Session(fuel=wrong)
+
+
 def test_interpreted_sessions_give_the_same():
     session = kal.Session(interpret=True)
     session.eval("def f(x) exp(x) + 1")
