@@ -2,6 +2,7 @@
 
 use kal::diagnostic::draw::{Style, draw};
 use kal::diagnostic::{Diagnostic, ErrorCode};
+use kal::source::Source;
 use kal::{Error, RowError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -49,6 +50,18 @@ pub fn exception(py: Python<'_>, error: &Error, row: Option<usize>) -> PyErr {
     let message = error.to_string();
     let made = maker(py)
         .and_then(|make| make.call1((kind, message, code, line, column, source, row, report, calls)));
+    made.map_or_else(|failure| failure, PyErr::from_value)
+}
+
+/// Returns the exception for a file that is UTF-8 text only up to a place: that of the end of
+/// `before`.
+pub fn not_text(py: Python<'_>, before: &Source) -> PyErr {
+    let (line, column) = before.position(before.text().len() as u32);
+    let message = "the file is not UTF-8 text from here on";
+    let (code, row, report, calls) = (None::<String>, None::<usize>, "", Vec::<String>::new());
+    let made = maker(py).and_then(|make| {
+        make.call1(("SourceError", message, code, line, column, before.name(), row, report, calls))
+    });
     made.map_or_else(|failure| failure, PyErr::from_value)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::callback;
 use crate::count::count;
-use crate::error::OrException;
+use crate::error::{OrException, not_text};
 use crate::function::Function;
 use crate::meaning::Target;
 use crate::names::Names;
@@ -107,9 +107,16 @@ impl Session {
     /// folder first.
     #[pyo3(signature = (path, /))]
     fn load(&self, py: Python<'_>, path: PathBuf) -> PyResult<Option<f64>> {
-        let text = std::fs::read_to_string(&path)?;
+        // Python's exceptions name the file.
+        let file = py.import("pathlib")?.getattr("Path")?.call1((&path,))?;
+        let bytes: Vec<u8> = file.call_method0("read_bytes")?.extract()?;
+        let name = path.to_string_lossy();
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            not_text(py, &Source::new(&*name, String::from_utf8_lossy(valid)))
+        })?;
         let folder = path.parent().map_or_else(PathBuf::new, PathBuf::from);
-        let source = Source::in_folder(path.to_string_lossy(), text, folder);
+        let source = Source::in_folder(name, text, folder);
         self.shared.define(py, &source)
     }
 

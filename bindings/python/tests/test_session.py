@@ -260,10 +260,40 @@ def test_files_find_modules_beside_them(session, tmp_path):
     (tmp_path / "prices.kal").write_text("def gross(net) net * 1.19")
     (tmp_path / "main.kal").write_text("import prices\ndef paid(net) prices.gross(net) * 2\npaid(100)")
     assert session.load(tmp_path / "main.kal") == pytest.approx(238)
-    with pytest.raises(FileNotFoundError):
-        session.load(tmp_path / "nothing.kal")
     beside = kal.Session(library=[tmp_path])
     assert beside.eval("import prices\nprices.gross(100)") == pytest.approx(119)
+
+
+def test_errors_of_files_say_where(session, tmp_path):
+    def error(path):
+        with pytest.raises(kal.Error) as caught:
+            session.load(path)
+        error = caught.value
+        assert str(error).startswith(f"{error.source}:{error.line}:{error.column}: ")
+        return error.source, error.line, error.column
+
+    main, other = tmp_path / "main.kal", tmp_path / "other.kal"
+    main.write_text("def f(x) x\n\nf(1) + nothing\n")
+    assert error(main) == (str(main), 3, 8)
+    main.write_bytes("def f(x) x\n# ä \xff\n".encode("latin-1").replace(b"\xe4", "ä".encode()))
+    assert error(main) == (str(main), 2, 5)
+    main.write_text("import other")
+    other.write_text("def g(x)\n  x +")
+    assert error(main) == (str(other), 2, 5)
+    main.write_text("def deep(n) 1 + deep(n)\ndef rows(n) if n < 1 then 0 else deep(n)")
+    session.load(main)
+    with pytest.raises(kal.RowError) as caught:
+        session["rows"](np.arange(5.0))
+    assert str(caught.value).startswith(f"row 1: {main}:1:")
+    # What is no file names no place.
+    with pytest.raises(kal.SourceError) as caught:
+        session.eval("1 + nothing")
+    assert str(caught.value) == "unknown variable `nothing`"
+    with pytest.raises(FileNotFoundError) as caught:
+        session.load(tmp_path / "nothing.kal")
+    assert caught.value.filename == str(tmp_path / "nothing.kal")
+    with pytest.raises(IsADirectoryError, match=str(tmp_path)):
+        session.load(tmp_path)
 
 
 def test_python_functions_are_called(session):

@@ -52,7 +52,10 @@ class ArgumentsError(Error, TypeError):
 
 
 def make(kind, message, code, line, column, source, row, report, calls):
-    """Returns an exception. Tracebacks show the report below it."""
+    """Returns an exception. Its message says where in a file the mistake is. Tracebacks show the
+    report below it."""
+    if source is not None and not source.startswith("<"):
+        message = f"{source}:{line}:{column}: {message}"
     error = globals()[kind](message if row is None else f"row {row}: {message}")
     error.code, error.row, error.report = code, row, report
     error.line, error.column, error.source = line, column, source
