@@ -3,11 +3,11 @@
 use crate::apply::{self, How, OnError};
 use crate::arrow;
 use crate::call::{CallSettings, with_settings};
-use crate::callback;
 use crate::count::count;
 use crate::error::OrException;
 use crate::meaning::{Meaning, Target};
 use crate::ndarray::{self, plain};
+use crate::pickle::pickled;
 use crate::session::Session;
 use crate::shared_session::SharedSession;
 use crate::signals;
@@ -479,23 +479,8 @@ impl Function {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let meaning = self.meaning(py)?;
-        let source = meaning.kernel.source();
-        if source.contains(callback::PREFIX) {
-            return Err(callback::not_to_be_pickled());
-        }
         let restore = py.import("kal._pickle")?.getattr("function")?;
-        let called = || format!("{}({})", self.__name__(), meaning.parameters.join(", "));
-        let (text, parameters) = match &self.target {
-            // A function of the library has no definition: it is a formula that calls it.
-            Target::Name(_) if meaning.kernel.name().starts_with('(') => (called(), true),
-            Target::Name(name) => (name.clone(), false),
-            Target::Formula { text, .. } => (text.clone(), true),
-        };
-        let parameters = parameters.then(|| PyTuple::new(py, &meaning.parameters)).transpose()?;
-        let id = meaning.kernel.id().to_string();
-        let settings = self.session.settings.keywords(py)?;
-        Ok((restore, (source, text, parameters, id, settings).into_pyobject(py)?))
+        Ok((restore, pickled(py, &*self.meaning(py)?)?))
     }
 }
 

@@ -13,6 +13,7 @@
 //! - `signals`: running something long while Python's signals are heard
 //! - `callback`: Python functions that programs call
 //! - `output`: what programs print
+//! - `pickle`: what functions are pickled as
 //! - `error`: errors as Python's exceptions
 //!
 //! Rules: nothing starts LLVM, and nothing imports NumPy, before something needs it. The lock
@@ -30,6 +31,7 @@ mod meaning;
 mod names;
 mod ndarray;
 mod output;
+mod pickle;
 mod runs;
 mod session;
 mod settings;
@@ -44,5 +46,6 @@ fn _kal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::Session>()?;
     module.add_class::<function::Function>()?;
     module.add_class::<arrow::Array>()?;
+    module.add_function(wrap_pyfunction!(ufunc::pickled_ufunc, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

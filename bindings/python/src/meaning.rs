@@ -39,6 +39,7 @@ pub const QUICK: usize = 1 << 18;
 /// What a target means at one moment.
 pub struct Meaning {
     pub session: Arc<SharedSession>,
+    pub target: Target,
     /// The version of the session.
     pub version: u64,
     /// That of the values of its variables.
@@ -63,6 +64,7 @@ impl Meaning {
         let (parameters, operations) = (kernel.parameters(), kernel.operations());
         Ok(Self {
             session: session.clone(),
+            target: target.clone(),
             version: session.version(),
             values: session.values(),
             is_quick: operations.is_some_and(|operations| operations <= QUICK),
@@ -74,10 +76,17 @@ impl Meaning {
         })
     }
 
+    /// Returns whether its kernel is that of a formula, as that of a function of the library is.
+    pub fn is_formula(&self) -> bool {
+        self.kernel.name().starts_with('(')
+    }
+
     /// Returns what it is called in messages.
     pub fn title(&self) -> String {
-        let name = self.kernel.name();
-        if name.starts_with('(') { "the formula".to_owned() } else { format!("`{name}`") }
+        match &self.target {
+            Target::Name(name) => format!("`{name}`"),
+            Target::Formula { .. } => "the formula".to_owned(),
+        }
     }
 }
 

@@ -4,13 +4,15 @@
 use crate::apply::{self, Ending, How};
 use crate::arrow;
 use crate::call::{self, CallSettings};
-use crate::meaning::Meaning;
+use crate::meaning::{Meaning, Target};
 use crate::ndarray::{self, numpy};
+use crate::pickle::pickled;
 use kal::Column;
 use numpy::npyffi::{NPY_TYPES, PY_UFUNC_API, PyUFuncGenericFunction, PyUFuncObject, npy_intp};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi::{PyGILState_Ensure, PyGILState_Release, PyGILState_STATE, PyObject};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyDict, PyFloat, PyInt, PyTuple};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ops::Range;
@@ -56,15 +58,19 @@ unsafe impl Send for Loop {}
 /// If there is no NumPy, or the function has more arguments than NumPy's can have.
 pub fn ufunc(py: Python<'_>, meaning: &Arc<Meaning>) -> PyResult<Py<PyAny>> {
     numpy(py)?;
+    pickle_as_text(py)?;
     let text = |text: String| CString::new(text.replace('\0', " ")).unwrap_or_default();
-    let name = meaning.kernel.name();
+    let name = match &meaning.target {
+        Target::Name(name) => name,
+        Target::Formula { .. } => "formula",
+    };
     let signature = format!("{name}({})", meaning.parameters.join(", "));
     let made = Loop {
         meaning: meaning.clone(),
         functions: [Some(rows)],
         data: [std::ptr::null_mut()],
         types: vec![NPY_TYPES::NPY_DOUBLE as c_char; meaning.parameters.len() + 1],
-        name: text(if name.starts_with('(') { "formula".into() } else { name.to_owned() }),
+        name: text(name.to_owned()),
         doc: text(format!("{signature}\n\n{}", meaning.kernel.source())),
         call: None,
     };
@@ -105,6 +111,38 @@ pub fn ufunc(py: Python<'_>, meaning: &Arc<Meaning>) -> PyResult<Py<PyAny>> {
     }
 }
 
+/// Registers how the functions of NumPy that Kal makes are pickled, once.
+fn pickle_as_text(py: Python<'_>) -> PyResult<()> {
+    static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
+    let register = || py.import("kal._pickle")?.call_method0("register_ufuncs").map(drop);
+    REGISTERED.get_or_try_init(py, register).map(drop)
+}
+
+/// Returns the arguments with which `kal._pickle.ufunc` makes a function of NumPy again; None for
+/// one that Kal has not made.
+#[pyfunction]
+pub fn pickled_ufunc<'py>(function: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    let py = function.py();
+    if !function.is_instance(&numpy(py)?.getattr("ufunc")?)? {
+        return Ok(None);
+    }
+    // SAFETY: it is a function of NumPy, whose loops are as many as its types.
+    let loops = unsafe {
+        let fields = &(*function.as_ptr().cast::<PyUFuncObject>()).fields;
+        if fields.ntypes != 1 || fields.functions.is_null() {
+            return Ok(None);
+        }
+        (*fields.functions, fields.data)
+    };
+    if loops.0.map(|computing| computing as usize) != Some(rows as *const () as usize) {
+        return Ok(None);
+    }
+    // SAFETY: what computes with `rows` was made here, so its data are one pointer, to the loop
+    // that it refers to.
+    let made = unsafe { &*(*loops.1).cast::<Loop>() };
+    pickled(py, &made.meaning).map(Some)
+}
+
 /// Returns why NumPy can have no function of a meaning. NumPy 2 has functions of 63 arguments at most.
 fn too_many_arguments(meaning: &Meaning) -> PyErr {
     let message = format!(
@@ -130,7 +168,7 @@ unsafe extern "C" fn called(
     let Some(original) = made.call else { return std::ptr::null_mut() };
     // SAFETY: Python's caller is attached, and the arguments are those that it passes.
     let given = || unsafe { Given::of(Python::assume_attached(), arguments, count, keywords) };
-    // SAFETY: as before.
+    // SAFETY: Python's caller is attached, and the arguments are as many as it says.
     if unsafe { has_series(Python::assume_attached(), arguments, count) } {
         let computed = catch_unwind(AssertUnwindSafe(|| given().computed(&made.meaning)));
         return computed.unwrap_or_else(|_| Err(panicked())).map_or_else(
@@ -189,7 +227,7 @@ impl<'py> Given<'py> {
         // SAFETY: the caller's promise.
         let keywords = unsafe { Bound::from_borrowed_ptr_or_opt(py, keywords) };
         let keywords = keywords.and_then(|keywords| keywords.cast_into::<PyTuple>().ok());
-        let keywords = keywords.iter().flat_map(|keywords| keywords.iter());
+        let keywords = keywords.into_iter().flatten();
         Self {
             py,
             positional: (0..positional).map(argument).collect(),

@@ -28,6 +28,43 @@ def test_functions_are_pickled_as_text(session):
     assert pickle.loads(pickle.dumps(session["sin"]))(0.5) == session["sin"](0.5)
 
 
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_ufuncs_are_pickled_as_text(session, protocol):
+    session.eval("var rate = 3; def half(x) x / 2; def f(x y) half(x) * rate + y")
+    for function in (session["f"], session.formula("half(a) - rate * b"), session["atan2"]):
+        ufunc = function.ufunc
+        copy = pickle.loads(pickle.dumps(ufunc, protocol))
+        assert isinstance(copy, np.ufunc) and copy.__name__ == ufunc.__name__ == function.__name__
+        assert (copy(np.arange(5), [[1], [2]]) == ufunc(np.arange(5), [[1], [2]])).all()
+        assert copy.accumulate(np.arange(5.0)).tolist() == ufunc.accumulate(np.arange(5.0)).tolist()
+        assert pickle.loads(pickle.dumps(ufunc, protocol)) is copy
+    # It is that of the definition which it was made of.
+    before = session["f"].ufunc
+    session.eval("def f(x y) 0")
+    assert pickle.loads(pickle.dumps(before, protocol))(4, 1) == before(4, 1) == 7.0
+    # Others are pickled as they were.
+    assert pickle.loads(pickle.dumps(np.add, protocol)) is np.add
+    with pytest.raises(pickle.PicklingError):
+        pickle.dumps(np.frompyfunc(abs, 1, 1), protocol)
+
+
+def test_ufuncs_arrive_in_other_processes(session):
+    session.eval("def half(x) x / 2; def f(x) half(x) + 1")
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert list(pool.map(session["f"].ufunc, range(4))) == [1.0, 1.5, 2.0, 2.5]
+
+
+def test_what_arrives_again_is_what_was_sent(session):
+    session.eval("var rate = 3; def f(x) x * rate")
+    bytes_ = pickle.dumps(session["f"])
+    copy = pickle.loads(bytes_)
+    copy.session["rate"] = 100
+    assert (copy(2), pickle.loads(bytes_)(2)) == (200.0, 6.0)
+    copy = pickle.loads(bytes_)
+    copy.session.reset()
+    assert pickle.loads(bytes_)(2) == 6.0
+
+
 def test_sessions_are_pickled_as_text(session):
     session.eval("def f(x) g(x) + y; def g(x) x * 2; var y = 1".replace("def f(x) g(x) + y; ", ""))
     session.eval("def f(x) g(x) + y")
@@ -46,7 +83,7 @@ def test_limits_travel_with_functions():
 def test_what_is_damaged_or_not_of_kal_is_refused(session):
     session.define("python", lambda x: x, arity=1)
     session.eval("def f(x) python(x)")
-    for thing in (session["f"], session):
+    for thing in (session["f"], session["f"].ufunc, session):
         with pytest.raises(TypeError, match="cannot be pickled"):
             pickle.dumps(thing)
     session.eval("def g(x) x + 25")
