@@ -1,30 +1,34 @@
 //! Python functions that programs call.
 //!
 //! A program calls a Python function by its number, through one of the functions of the host
-//! [`name`], which are there for each number of arguments. The number is that of a function in
-//! this process: it is not sent to another one.
+//! [`host_name`], which are there for each number of arguments. The number is that of a function in
+//! this process: it is not sent to another one, and a program cannot guess that of a function which
+//! was given to another session. Users see the name that a function was given with, not these.
 //!
 //! A program that runs on another thread than the one that waits for it asks that one to make
 //! the call. So Python functions are called on the thread of Python's caller.
 
 use crate::call;
 use crate::output::{self, Printed};
-use kal::Config;
+use kal::diagnostic::Diagnostic;
 use kal::host::{Call, HostError};
+use kal::source::Source;
+use kal::{Config, Remark};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::btree_map::Entry;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::mpsc;
 
 /// The most arguments that a Python function may take.
-pub const MOST_ARGUMENTS: usize = 16;
+const MOST_ARGUMENTS: usize = 16;
 
 /// What the functions of the host that call Python functions begin with.
-pub const PREFIX: &str = "python_function_of_";
+const PREFIX: &str = "python_function_of_";
 
 /// The Python functions that programs may call, by their numbers.
 static CALLABLES: Mutex<BTreeMap<u64, Py<PyAny>>> = Mutex::new(BTreeMap::new());
@@ -43,16 +47,19 @@ thread_local! {
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
+/// What the sources of these definitions are called.
+pub const SOURCE: &str = "<Python>";
+
 /// Returns the name of the function of the host that calls a Python function with this many
 /// arguments.
-pub fn name(arity: usize) -> String {
+fn host_name(arity: usize) -> String {
     format!("{PREFIX}{arity}")
 }
 
 /// Adds the functions of the host.
 pub fn configure(config: Config) -> Config {
     (0..=MOST_ARGUMENTS).fold(config, |config, arity| {
-        config.host_function(name(arity), 1 + arity as u32, |call: &mut Call<'_>| match call.arguments {
+        config.host_function(host_name(arity), 1 + arity as u32, |call: &mut Call<'_>| match call.arguments {
             [number, arguments @ ..] => call_by_number(*number as u64, arguments),
             [] => Err(HostError("a Python function is called without its number".into())),
         })
@@ -60,18 +67,64 @@ pub fn configure(config: Config) -> Config {
 }
 
 /// Returns the definition of a function that calls the Python function with a number.
-pub fn definition(function: &str, number: u64, arity: usize) -> String {
-    let parameters: Vec<String> = (1..=arity).map(|index| format!("x{index}")).collect();
+pub fn definition(function: &str, number: u64, parameters: &[String]) -> String {
     let arguments: String = parameters.iter().map(|parameter| format!(", {parameter}")).collect();
-    format!("def {function}({}) {}({number}{arguments})", parameters.join(" "), name(arity))
+    format!("def {function}({}) {}({number}{arguments})", parameters.join(" "), host_name(parameters.len()))
 }
 
-/// Makes a Python function known. Returns its number.
+/// Returns the name and the parameters of a line that is the [`definition`] of a Python function.
+fn defined(line: &str) -> Option<(&str, &str)> {
+    let (name, rest) = line.strip_prefix("def ")?.split_once('(')?;
+    let (parameters, body) = rest.split_once(") ")?;
+    body.starts_with(PREFIX).then_some((name, parameters))
+}
+
+/// Returns a source for people: a comment in place of the definition of each Python function.
+pub fn readable_source(source: &str) -> String {
+    let readable = |line: &str| match defined(line) {
+        Some((name, parameters)) => format!("# {name}({parameters}) is a Python function"),
+        None => line.to_owned(),
+    };
+    source.split('\n').map(readable).collect::<Vec<String>>().join("\n")
+}
+
+/// Returns the name of the Python function that a source defines.
+fn defined_by(source: &Source) -> Option<&str> {
+    Some(defined(source.text()).filter(|_| source.name() == SOURCE)?.0)
+}
+
+/// Returns a diagnostic for people: the failure of a Python function has its name, and no place is in
+/// the definition of one.
+pub fn readable_diagnostic(diagnostic: &Diagnostic) -> Diagnostic {
+    let mut readable = diagnostic.clone();
+    let failed = readable.message.strip_prefix('`').filter(|message| message.starts_with(PREFIX));
+    if let Some((_, failure)) = failed.and_then(|message| message.split_once('`')) {
+        let name = readable.labels.iter().find_map(|label| defined_by(&label.source));
+        let function = name.map_or_else(|| "a Python function".to_owned(), |name| format!("`{name}`"));
+        readable.message = format!("{function}{failure}");
+    }
+    readable.labels.retain(|label| defined_by(&label.source).is_none());
+    readable
+}
+
+/// Returns a remark for people: that a Python function is called has its name, and no place.
+pub fn readable_remark(remark: &Remark) -> String {
+    match remark.place.as_ref().and_then(|(source, _)| defined_by(source)) {
+        Some(name) => format!("`{name}` is a Python function"),
+        None => remark.to_string(),
+    }
+}
+
+/// Makes a Python function known. Returns its number, which an integer of 53 bits is.
 pub fn register(callable: Py<PyAny>) -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    CALLABLES.lock().insert(number, callable);
-    number
+    let mut callables = CALLABLES.lock();
+    loop {
+        let number = RandomState::new().build_hasher().finish() >> 11;
+        if let Entry::Vacant(place) = callables.entry(number) {
+            place.insert(callable);
+            return number;
+        }
+    }
 }
 
 /// Forgets Python functions.
@@ -133,7 +186,8 @@ fn call(number: u64, arguments: &[f64]) -> Result<f64, (PyErr, HostError)> {
         let missing = || PyException::new_err("this Python function belongs to a session that is gone");
         let result =
             output::write_current(py).and_then(|()| callable.ok_or_else(missing)).and_then(|callable| {
-                call::apart(|| callable.bind(py).call1(PyTuple::new(py, arguments)?)?.extract::<f64>())
+                let result = call::apart(|| callable.bind(py).call1(PyTuple::new(py, arguments)?))?;
+                result.extract::<f64>().map_err(|_| no_number(&result))
             });
         result.map_err(|error| {
             let text = HostError(error.to_string());
@@ -142,8 +196,34 @@ fn call(number: u64, arguments: &[f64]) -> Result<f64, (PyErr, HostError)> {
     })
 }
 
-/// Returns how many arguments a Python function takes.
-pub fn arity_of(function: &Bound<'_, PyAny>) -> PyResult<usize> {
+/// Returns why what a Python function has returned is refused.
+fn no_number(result: &Bound<'_, PyAny>) -> PyErr {
+    let class = result.get_type().name().map_or_else(|_| "something".to_owned(), |name| name.to_string());
+    PyTypeError::new_err(format!("it returned no number, but a value of type {class}"))
+}
+
+/// Returns the names of the parameters of a Python function: of as many as `arity` says, or of those
+/// that have to be given.
+///
+/// # Errors
+/// If they are not known, or too many.
+pub fn parameters_of(function: &Bound<'_, PyAny>, arity: Option<usize>) -> PyResult<Vec<String>> {
+    let (mut names, arity) = match (signature_of(function), arity) {
+        (Ok((names, needed)), arity) => (names, arity.unwrap_or(needed)),
+        (Err(_), Some(arity)) => (Vec::new(), arity),
+        (Err(error), None) => return Err(error),
+    };
+    if arity > MOST_ARGUMENTS {
+        let message = format!("a Python function can have {MOST_ARGUMENTS} arguments at most, not {arity}");
+        return Err(PyValueError::new_err(message));
+    }
+    names.truncate(arity);
+    let can_be_used = names.len() == arity && names.iter().all(|name| kal::syntax::is_identifier(name));
+    Ok(if can_be_used { names } else { (1..=arity).map(|index| format!("x{index}")).collect() })
+}
+
+/// Returns the names of the positional parameters of a Python function, and how many have to be given.
+fn signature_of(function: &Bound<'_, PyAny>) -> PyResult<(Vec<String>, usize)> {
     let py = function.py();
     let unknown = |_| {
         let text = function.repr().map_or_else(|_| "it".to_owned(), |repr| repr.to_string());
@@ -151,21 +231,32 @@ pub fn arity_of(function: &Bound<'_, PyAny>) -> PyResult<usize> {
     };
     let signature = py.import("inspect")?.call_method1("signature", (function,)).map_err(unknown)?;
     let parameters = signature.getattr("parameters")?.call_method0("values")?;
-    let mut arity = 0;
+    let (mut names, mut needed) = (Vec::new(), 0);
     for parameter in parameters.try_iter()? {
         let parameter = parameter?;
         let kind = parameter.getattr("kind")?.getattr("name")?.extract::<String>()?;
         let is_given = parameter.getattr("default")?.is(&parameter.getattr("empty")?);
         match kind.as_str() {
-            "POSITIONAL_ONLY" | "POSITIONAL_OR_KEYWORD" if is_given => arity += 1,
+            "POSITIONAL_ONLY" | "POSITIONAL_OR_KEYWORD" => {
+                names.push(parameter.getattr("name")?.extract()?);
+                needed += usize::from(is_given);
+            }
             "VAR_POSITIONAL" => return Err(unknown(PyTypeError::new_err(()))),
             _ => {}
         }
     }
-    Ok(arity)
+    Ok((names, needed))
 }
 
-/// Returns why what calls a Python function is not pickled.
-pub fn not_to_be_pickled() -> PyErr {
-    PyTypeError::new_err("what calls a Python function cannot be pickled: only Kal's text is")
+/// Checks that a source calls no Python function, before it is pickled.
+///
+/// # Errors
+/// If it calls one, which is named.
+pub fn check_pickled(source: &str) -> PyResult<()> {
+    match source.lines().find_map(defined) {
+        None => Ok(()),
+        Some((name, _)) => Err(PyTypeError::new_err(format!(
+            "what calls `{name}`, a Python function, cannot be pickled: only Kal's source is"
+        ))),
+    }
 }

@@ -1,5 +1,6 @@
 //! Errors as Python's exceptions. Their classes are in `kal/_errors.py`.
 
+use crate::callback::readable_diagnostic;
 use kal::diagnostic::draw::{Style, draw};
 use kal::diagnostic::{Diagnostic, ErrorCode};
 use kal::source::Source;
@@ -32,7 +33,8 @@ fn kind(error: &Error) -> &'static str {
 
 /// Returns the exception for an error, in a row if it was in one.
 pub fn exception(py: Python<'_>, error: &Error, row: Option<usize>) -> PyErr {
-    let diagnostic = error.diagnostics().first();
+    let diagnostics: Vec<Diagnostic> = error.diagnostics().iter().map(readable_diagnostic).collect();
+    let diagnostic = diagnostics.first();
     let code = diagnostic.map(|diagnostic| diagnostic.code.to_string());
     let place = diagnostic.and_then(|diagnostic| diagnostic.labels.first()).map(|label| {
         let (line, column) = label.source.position(label.span.start);
@@ -41,13 +43,17 @@ pub fn exception(py: Python<'_>, error: &Error, row: Option<usize>) -> PyErr {
     let (line, column, source) =
         place.map_or((None, None, None), |(line, column, source)| (Some(line), Some(column), Some(source)));
     let style = Style { colour: false, columns: Some(100) };
-    let report: String = error.diagnostics().iter().map(|diagnostic| draw(diagnostic, style)).collect();
+    let report: String = diagnostics.iter().map(|diagnostic| draw(diagnostic, style)).collect();
     let calls = diagnostic.map_or_else(Vec::new, |Diagnostic { trace, .. }| trace.clone());
     let kind = match kind(error) {
         "RunError" if row.is_some() => "RowError",
         kind => kind,
     };
-    let message = error.to_string();
+    let message = match (error, diagnostic) {
+        // These show their first diagnostic.
+        (Error::Invalid(_) | Error::Failed(_), Some(diagnostic)) => diagnostic.message.clone(),
+        _ => error.to_string(),
+    };
     let made = maker(py)
         .and_then(|make| make.call1((kind, message, code, line, column, source, row, report, calls)));
     made.map_or_else(|failure| failure, PyErr::from_value)

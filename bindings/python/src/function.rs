@@ -3,6 +3,7 @@
 use crate::apply::{self, How, OnError};
 use crate::arrow;
 use crate::call::{CallSettings, with_settings};
+use crate::callback;
 use crate::count::count;
 use crate::error::OrException;
 use crate::meaning::{Meaning, Target};
@@ -427,10 +428,11 @@ impl Function {
         Session::of(self.session.clone())
     }
 
-    /// The definitions of the function and of all that it calls, as text.
+    /// The definitions of the function and of all that it calls, as text. Python functions are named in
+    /// comments.
     #[getter]
     fn source(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.meaning(py)?.kernel.source())
+        Ok(callback::readable_source(&self.meaning(py)?.kernel.source()))
     }
 
     /// What identifies what it computes, in hexadecimal: the same wherever the same is defined.
@@ -462,7 +464,7 @@ impl Function {
     /// Returns how rows are computed, and if that is one by one, what keeps them from being
     /// computed many at once: a list of remarks.
     fn explain(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        Ok(self.meaning(py)?.kernel.explain().iter().map(ToString::to_string).collect())
+        Ok(self.meaning(py)?.kernel.explain().iter().map(callback::readable_remark).collect())
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

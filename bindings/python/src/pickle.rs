@@ -12,9 +12,7 @@ use pyo3::types::PyTuple;
 /// If it calls a Python function, which is not sent to another process.
 pub fn pickled<'py>(py: Python<'py>, meaning: &Meaning) -> PyResult<Bound<'py, PyTuple>> {
     let source = meaning.kernel.source();
-    if source.contains(callback::PREFIX) {
-        return Err(callback::not_to_be_pickled());
-    }
+    callback::check_pickled(&source)?;
     let (source, text, parameters) = match &meaning.target {
         // A function of the library has no definition.
         Target::Name(name) if meaning.is_formula() => (String::new(), name, None),

@@ -155,28 +155,25 @@ impl Session {
         arity: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (name, function) = match function {
-            Some(function) => (name.extract::<String>()?, function),
-            None => (name.getattr("__name__")?.extract::<String>()?, name),
+            Some(function) => (Some(name.extract::<String>()?), function),
+            None => (name.getattr("__name__").ok().map(|name| name.extract::<String>()).transpose()?, name),
         };
         if !function.is_callable() {
             return Err(PyTypeError::new_err(format!("{} is not callable", function.repr()?)));
         }
+        let Some(name) = name else {
+            let message = format!("{} has no name: say `define(name, function)`", function.repr()?);
+            return Err(PyTypeError::new_err(message));
+        };
         if !kal::syntax::is_identifier(&name) {
             return Err(PyValueError::new_err(format!("`{name}` is not a name that a program can use")));
         }
-        let arity = match arity {
-            Some(arity) => count("arity", 0, &arity)? as usize,
-            None => callback::arity_of(&function)?,
-        };
-        if arity > callback::MOST_ARGUMENTS {
-            let most = callback::MOST_ARGUMENTS;
-            let message = format!("a Python function can have {most} arguments at most, not {arity}");
-            return Err(PyValueError::new_err(message));
-        }
+        let arity = arity.map(|arity| count("arity", 0, &arity)).transpose()?;
+        let parameters = callback::parameters_of(&function, arity.map(|arity| arity as usize))?;
         let number = callback::register(function.clone().unbind());
         self.shared.callables.lock().push(number);
-        let text = callback::definition(&name, number, arity);
-        let source = Source::new("<Python>", text);
+        let text = callback::definition(&name, number, &parameters);
+        let source = Source::new(callback::SOURCE, text);
         self.shared.define(py, &source)?;
         Ok(function)
     }
@@ -233,10 +230,11 @@ impl Session {
         Ok(variables)
     }
 
-    /// What the session defines, as a text that defines it again.
+    /// What the session defines, as a text that defines it again, except for Python functions, which
+    /// are named in comments.
     #[getter]
     fn source(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.shared.lock(py)?.script(&[]))
+        Ok(callback::readable_source(&self.shared.lock(py)?.script(&[])))
     }
 
     /// Returns what a stage of the compiler makes of a function, or of a text: "tokens", "ast",
@@ -291,10 +289,8 @@ impl Session {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let source = self.source(py)?;
-        if source.contains(callback::PREFIX) {
-            return Err(callback::not_to_be_pickled());
-        }
+        let source = self.shared.lock(py)?.script(&[]);
+        callback::check_pickled(&source)?;
         let restore = py.import("kal._pickle")?.getattr("session")?;
         Ok((restore, (source, self.shared.settings.keywords(py)?)))
     }

@@ -4,6 +4,7 @@
 use crate::apply::{self, Ending, How};
 use crate::arrow;
 use crate::call::{self, CallSettings};
+use crate::callback::readable_source;
 use crate::meaning::{Meaning, Target};
 use crate::ndarray::{self, numpy};
 use crate::pickle::pickled;
@@ -71,7 +72,7 @@ pub fn ufunc(py: Python<'_>, meaning: &Arc<Meaning>) -> PyResult<Py<PyAny>> {
         data: [std::ptr::null_mut()],
         types: vec![NPY_TYPES::NPY_DOUBLE as c_char; meaning.parameters.len() + 1],
         name: text(name.to_owned()),
-        doc: text(format!("{signature}\n\n{}", meaning.kernel.source())),
+        doc: text(format!("{signature}\n\n{}", readable_source(&meaning.kernel.source()))),
         call: None,
     };
     let arity = meaning.parameters.len() as c_int;

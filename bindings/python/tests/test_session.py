@@ -1,9 +1,11 @@
 """Sessions, scalar calls and errors."""
 
 import contextlib
+import functools
 import inspect
 import io
 import math
+import pickle
 import threading
 import time
 
@@ -311,6 +313,61 @@ def test_python_functions_are_called(session):
         session.define("most", max)
     with pytest.raises(ValueError, match="not a name"):
         session.define("1x", abs, arity=1)
+
+
+def test_python_functions_are_shown_by_their_names(session):
+    @session.define
+    def clamp(x, low=0.0):
+        return 1 / x
+
+    session.define("add", lambda a, b: a + b)
+    session.define("most", max, arity=2)
+    session.define("second", lambda def_, then: then)
+    session.define("none", lambda x: None)
+    session.eval("def half(x) clamp(x) / 2")
+    shown = "<kal.Session: add(a b), clamp(x), half(x), most(x1 x2), none(x), second(x1 x2)>"
+    assert repr(session) == shown
+    assert session["add"].parameters == ("a", "b") and session["add"](b=1, a=2) == 3.0
+    assert session["second"](1, 2) == 2.0
+    half = session["half"]
+    assert half.source == "# clamp(x) is a Python function\ndef half(x) clamp(x) / 2"
+    assert "# add(a b) is a Python function\n" in session.source
+    assert half.explain() == ["row by row", "`clamp` is a Python function"]
+    errors = []
+    for call in (lambda: half(0), lambda: half(np.zeros(2)), lambda: half.ufunc([0]), lambda: session.eval("half(0)")):
+        with pytest.raises(kal.RunError) as caught:
+            call()
+        assert "`clamp` failed: ZeroDivisionError: " in str(caught.value)
+        assert (caught.value.source, caught.value.line) == (None, None)
+        errors.append(caught.value)
+    with pytest.raises(kal.RunError, match="`none` failed: TypeError: it returned no number, but a value of type NoneType"):
+        session["none"](1)
+    with pytest.raises(kal.SourceError, match="`clamp` takes 1 argument, not 2") as caught:
+        session.eval("clamp(1, 2)")
+    errors.append(caught.value)
+    with pytest.raises(TypeError, match="what calls `clamp`, a Python function, cannot be pickled") as caught:
+        pickle.dumps(half)
+    texts = [str(error) + error.report for error in errors]
+    texts += [repr(session), session.source, half.ufunc.__doc__, *half.explain(), *session.functions]
+    assert [text for text in texts if "python_function" in text or "<Python>" in text] == []
+
+
+def test_what_cannot_be_a_python_function_is_refused(session):
+    with pytest.raises(TypeError, match="3 is not callable"):
+        session.define(3)
+    with pytest.raises(TypeError, match="has no name: say `define"):
+        session.define(functools.partial(max, 1), arity=1)
+    with pytest.raises(ValueError, match="16 arguments at most, not 17"):
+        session.define("many", abs, arity=17)
+
+
+def test_a_session_does_not_call_the_python_functions_of_another_one(session):
+    session.define("secret", lambda: 42.0)
+    assert session.eval("secret()") == 42.0
+    other = kal.Session()
+    for number in range(1000):
+        with pytest.raises(kal.RunError):
+            other.eval(f"python_function_of_0({number})")
 
 
 def test_what_a_python_function_raises_is_the_cause(session):
