@@ -167,37 +167,41 @@ unsafe extern "C" fn called(
     // data are one pointer, to the loop that it refers to.
     let made = unsafe { &*(*(*function.cast::<PyUFuncObject>()).fields.data).cast::<Loop>() };
     let Some(original) = made.call else { return std::ptr::null_mut() };
-    // SAFETY: Python's caller is attached, and the arguments are those that it passes.
-    let given = || unsafe { Given::of(Python::assume_attached(), arguments, count, keywords) };
     // SAFETY: Python's caller is attached, and the arguments are as many as it says.
     if unsafe { has_series(Python::assume_attached(), arguments, count) } {
-        let computed = catch_unwind(AssertUnwindSafe(|| given().computed(&made.meaning)));
-        return computed.unwrap_or_else(|_| Err(panicked())).map_or_else(
-            |error| {
-                error.restore(given().py);
-                std::ptr::null_mut()
-            },
-            Bound::into_ptr,
-        );
+        // PyO3 drops exceptions at once only where it has attached the thread by itself.
+        return Python::attach(|py| {
+            // SAFETY: the arguments are those that Python passes.
+            let given = unsafe { Given::of(py, arguments, count, keywords) };
+            let computed = catch_unwind(AssertUnwindSafe(|| given.computed(&made.meaning)));
+            match computed.unwrap_or_else(|_| Err(panicked())) {
+                Ok(result) => result.into_ptr(),
+                Err(error) => {
+                    error.restore(py);
+                    std::ptr::null_mut()
+                }
+            }
+        });
     }
     let since = made.meaning.session.runs.interrupts();
     // SAFETY: what Python has passed is passed on.
     let pass_on = || unsafe { original(function, arguments, count, keywords) };
     let (result, progress) = call::counted(since, pass_on);
     if result.is_null() {
-        let explained = catch_unwind(AssertUnwindSafe(|| {
-            let given = given();
-            let Some(error) = PyErr::take(given.py) else { return };
+        let explain = |py: Python<'_>| {
+            let Some(error) = PyErr::take(py) else { return };
+            // SAFETY: the arguments are those that Python passes.
+            let given = unsafe { Given::of(py, arguments, count, keywords) };
             let error = if progress.has_failed {
                 // SAFETY: Python passes the function that it calls.
-                let function = unsafe { Bound::from_borrowed_ptr(given.py, function) };
+                let function = unsafe { Bound::from_borrowed_ptr(py, function) };
                 placed(error, &made.meaning, &function, &given)
             } else {
                 refused(error, &made.meaning, &given)
             };
-            error.restore(given.py);
-        }));
-        drop(explained);
+            error.restore(py);
+        };
+        drop(catch_unwind(AssertUnwindSafe(|| Python::attach(explain))));
     }
     result
 }

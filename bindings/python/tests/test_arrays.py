@@ -1,11 +1,13 @@
 """Arrays of NumPy: types, layouts, broadcasting, and what rows raise."""
 
 import fractions
+import gc
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -57,6 +59,21 @@ def test_what_is_no_number_is_named(f):
         f(np.ones(2), 1, out=np.ones(2, dtype=int))
     with pytest.raises(TypeError, match="dtype"):
         f(np.array([1j]), 1, dtype=float)
+
+
+def test_errors_of_ufuncs_do_not_leak(session):
+    limited = kal.Session(fuel=100)
+    fails = limited.formula("(for i = 0, i < n in 0) + n").ufunc
+    calls = [lambda: fails("text"), lambda: fails([1e6]), lambda: fails(pl.Series(["text"])), lambda: fails([1], [2], [3])]
+    for call in calls:
+        before = None
+        for turn in range(300):
+            with pytest.raises(Exception) as caught:
+                call()
+            del caught
+            if turn == 100:
+                before = sum(isinstance(thing, Exception) for thing in gc.get_objects())
+        assert sum(isinstance(thing, Exception) for thing in gc.get_objects()) <= before + 5
 
 
 def test_a_longdouble_is_rounded_if_that_is_asked_for(f):
@@ -188,8 +205,6 @@ def test_ufuncs_are_functions_of_numpy(f):
     assert kal.formula("a + b").ufunc.reduce(np.arange(5.0)) == 10.0
     assert (kal.formula("a + b").ufunc.accumulate(np.arange(5.0)) == [0, 1, 3, 6, 10]).all()
     kept = kal.formula("x * 3").ufunc
-    import gc
-
     gc.collect()
     assert (kept(np.arange(3)) == [0, 3, 6]).all()
 
