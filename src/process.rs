@@ -16,11 +16,13 @@
 
 mod cell;
 mod memory;
+mod owned;
 mod thread;
 mod worker;
 
 pub use cell::SteadyCell;
 pub use memory::{room, zeros};
+pub use owned::OfProcess;
 pub use thread::spawn;
 pub use worker::{ThreadNumber, at_fork, most_addresses};
 

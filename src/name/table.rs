@@ -165,6 +165,27 @@ impl Names {
         })
     }
 
+    /// Holds the names of many texts, up to the first for which there is no room.
+    pub fn hold_most<'t>(
+        &self,
+        texts: impl ExactSizeIterator<Item = &'t str>,
+    ) -> (Vec<HeldName>, Option<TooManyNames>) {
+        let mut held = Vec::with_capacity(texts.len());
+        let full = self.write(|table| {
+            for text in texts {
+                if table.len() >= self.most {
+                    table.collect();
+                    if table.len() >= self.most && table.find(text).is_none() {
+                        return Some(TooManyNames { most: self.most });
+                    }
+                }
+                held.push(table.hold(text));
+            }
+            None
+        });
+        (held, full)
+    }
+
     fn find(&self, text: &str) -> Option<HeldName> {
         self.read(|table| table.find(text).cloned())
     }

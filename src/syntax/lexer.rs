@@ -1,17 +1,20 @@
 //! From source to tokens.
 //!
-//! logos finds the tokens; this loop stores them compactly. Names are interned
-//! once per source and name: a table of the source's own comes before the
-//! shared one. A mistake never stops the lexer: it leaves a token that the
-//! parser refuses or, for a malformed number, takes as a number.
+//! logos finds the tokens; this loop stores them compactly. Each word becomes a name
+//! once per piece of a source, all of a piece at once, where it is parsed: so the pieces
+//! of a long source are [lexed ahead](ahead). A mistake never stops the lexer: it leaves a
+//! token that the parser refuses or, for a malformed number, takes as a number.
+
+mod ahead;
 
 use super::number;
 use super::text;
-use super::token::{FaultKind, KEYWORDS, LONGEST_ITEM, Terminal, TokenFault, Tokens};
+use super::token::{FaultKind, KEYWORDS, LONGEST_ITEM, RawTokens, Terminal, Tokens};
 use crate::diagnostic::{Diagnostic, ErrorCode};
-use crate::name::{Names, TooManyNames};
+use crate::name::Names;
 use crate::source::{Source, Span};
 use crate::stop::Poll;
+use ahead::Ahead;
 use logos::Logos;
 use rustc_hash::FxHashMap;
 
@@ -49,9 +52,10 @@ pub(crate) fn lex_polled(
     longest: u32,
     poll: &Poll,
 ) -> Result<Tokens, Diagnostic> {
-    let mut pieces = Pieces::new(source, names, longest)?.polled(poll);
-    pieces.size = usize::MAX;
-    Ok(pieces.next().unwrap_or_else(|| pieces.collector.empty()))
+    fitting(source, longest)?;
+    let mut pieces = RawPieces::new(source);
+    (pieces.size, pieces.poll) = (usize::MAX, poll.clone());
+    Ok(pieces.next().unwrap_or_default().with_names(source, names).0)
 }
 
 /// Refuses a source of more than `longest` bytes.
@@ -74,13 +78,11 @@ const PIECE: usize = 1 << 15;
 /// The tokens of a source one piece at a time, cut between items: so a long
 /// source takes no more memory than a short one.
 pub struct Pieces<'s> {
-    lexer: logos::Lexer<'s, Terminal>,
-    collector: Collector<'s>,
-    size: usize,
-    /// The keyword that ended the last piece and begins the next.
-    carried: Option<(Terminal, Span)>,
+    source: &'s Source,
+    names: &'s Names,
+    raw: RawPieces<'s>,
+    ahead: Ahead,
     at_end: bool,
-    poll: Poll,
 }
 
 impl<'s> Pieces<'s> {
@@ -91,39 +93,29 @@ impl<'s> Pieces<'s> {
     /// `SourceTooLong` for more than `longest` bytes.
     pub fn new(source: &'s Source, names: &'s Names, longest: u32) -> Result<Self, Diagnostic> {
         fitting(source, longest)?;
-        let mut lexer = Terminal::lexer(source.text());
-        lexer.bump(if source.text().starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 });
-        let collector = Collector::new(source, names);
-        Ok(Self { lexer, collector, size: PIECE, carried: None, at_end: false, poll: Poll::default() })
+        Ok(Self { source, names, raw: RawPieces::new(source), ahead: Ahead::NotYet, at_end: false })
     }
-}
 
-impl Pieces<'_> {
     /// Makes reading stop when `poll` says so: the last token is then a
     /// mistake.
     #[must_use]
-    pub(crate) fn polled(self, poll: &Poll) -> Self {
-        Self { poll: poll.clone(), ..self }
+    pub(crate) fn polled(mut self, poll: &Poll) -> Self {
+        self.raw.poll = poll.clone();
+        self
     }
 
     /// Makes a piece end before the next item that a keyword begins.
     #[must_use]
-    pub(crate) fn short(self) -> Self {
+    pub(crate) fn short(mut self) -> Self {
         // A `;` before the keyword is not a piece by itself.
-        Self { size: 2, ..self }
+        self.raw.size = 2;
+        self.ahead = Ahead::Never;
+        self
     }
 
-    /// Continues at an offset, if that is further on.
+    /// Continues at an offset, if that is further on. To be called before pieces are read.
     pub(crate) fn skip_to(&mut self, offset: u32) {
-        let between = (offset as usize).saturating_sub(self.lexer.span().end);
-        if self.carried.is_none() && self.lexer.source().is_char_boundary(offset as usize) {
-            self.lexer.bump(between);
-        }
-    }
-
-    /// Returns whether the item that is being read is too long.
-    fn is_too_long(&self) -> bool {
-        self.collector.tokens.len() >= self.size.saturating_add(LONGEST_ITEM)
+        self.raw.skip_to(offset);
     }
 }
 
@@ -134,13 +126,80 @@ impl Iterator for Pieces<'_> {
         if self.at_end {
             return None;
         }
+        self.ahead.start(&self.raw, self.source);
+        let piece = match self.ahead.piece(&self.raw) {
+            Some(piece) => {
+                self.raw.pass(&piece);
+                piece
+            }
+            None => self.raw.next()?,
+        };
+        let (tokens, is_last) = piece.with_names(self.source, self.names);
+        self.at_end = is_last;
+        Some(tokens)
+    }
+}
+
+/// The same without names.
+struct RawPieces<'s> {
+    lexer: logos::Lexer<'s, Terminal>,
+    collector: Collector<'s>,
+    size: usize,
+    /// The keyword that ended the last piece and begins the next.
+    carried: Option<(Terminal, Span)>,
+    at_end: bool,
+    poll: Poll,
+}
+
+impl<'s> RawPieces<'s> {
+    fn new(source: &'s Source) -> Self {
+        let mut lexer = Terminal::lexer(source.text());
+        lexer.bump(if source.text().starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 });
+        let collector = Collector::default();
+        Self { lexer, collector, size: PIECE, carried: None, at_end: false, poll: Poll::default() }
+    }
+
+    /// Returns the offset of what has not been read.
+    fn offset(&self) -> usize {
+        self.carried.map_or(self.lexer.span().end, |(_, span)| span.start as usize)
+    }
+
+    /// Continues at an offset, if that is further on.
+    fn skip_to(&mut self, offset: u32) {
+        let between = (offset as usize).saturating_sub(self.lexer.span().end);
+        if self.carried.is_none() && self.lexer.source().is_char_boundary(offset as usize) {
+            self.lexer.bump(between);
+        }
+    }
+
+    /// Continues behind a piece that has been read elsewhere.
+    fn pass(&mut self, piece: &RawTokens) {
+        let last = piece.spans.last();
+        let next = last.map(|span| if piece.lookahead == 0 { span.end } else { span.start });
+        next.into_iter().for_each(|next| self.skip_to(next));
+        self.at_end = piece.is_last;
+    }
+
+    /// Returns whether the item that is being read is too long.
+    fn is_too_long(&self) -> bool {
+        self.collector.tokens.len() >= self.size.saturating_add(LONGEST_ITEM)
+    }
+}
+
+impl Iterator for RawPieces<'_> {
+    type Item = RawTokens;
+
+    fn next(&mut self) -> Option<RawTokens> {
+        if self.at_end {
+            return None;
+        }
         if let Some((terminal, span)) = self.carried.take() {
-            self.collector.push_raw(terminal, span, 0);
+            self.collector.tokens.push(terminal, span, 0);
         }
         while let Some(terminal) = self.lexer.next() {
             let span = Span::new(self.lexer.span().start, self.lexer.span().end);
             if let Some(request) = self.poll.step() {
-                self.collector.push_end(FaultKind::Stopped(request), span);
+                self.collector.tokens.push_end(FaultKind::Stopped(request), span);
                 break;
             }
             let is_full = self.collector.tokens.len() >= self.size;
@@ -163,10 +222,7 @@ impl Iterator for Pieces<'_> {
                 self.collector.push_too_long(span);
                 continue;
             }
-            if let Err(full) = self.collector.push(terminal, span, self.lexer.slice()) {
-                self.collector.push_end(FaultKind::TooManyNames(full), span);
-                break;
-            }
+            self.collector.push(terminal, span, self.lexer.slice());
             if is_full && terminal.begins_item() {
                 self.carried = Some((terminal, span));
                 return Some(self.collector.take(1));
@@ -176,50 +232,40 @@ impl Iterator for Pieces<'_> {
             }
         }
         self.at_end = true;
+        self.collector.tokens.is_last = true;
         Some(self.collector.take(0))
     }
 }
 
-/// The tokens found so far, and the names seen in this source.
+/// The tokens of a piece found so far, and the words in it.
 struct Collector<'s> {
-    tokens: Tokens,
-    names: &'s Names,
+    tokens: RawTokens,
     known: FxHashMap<&'s str, u32>,
     /// The same for single ASCII characters, plus one; 0 if not seen yet.
     known_ascii: [u32; 128],
 }
 
+impl Default for Collector<'_> {
+    fn default() -> Self {
+        Self { tokens: RawTokens::default(), known: FxHashMap::default(), known_ascii: [0; 128] }
+    }
+}
+
 impl<'s> Collector<'s> {
-    fn new(source: &Source, names: &'s Names) -> Self {
-        let tokens = Tokens {
-            source: source.clone(),
-            terminals: Vec::new(),
-            spans: Vec::new(),
-            payloads: Vec::new(),
-            vocabulary: Vec::new(),
-            numbers: Vec::new(),
-            faults: Vec::new(),
-            lookahead: 0,
-        };
-        Self { tokens, names, known: FxHashMap::default(), known_ascii: [0; 128] }
-    }
-
-    /// Creates a piece without tokens.
-    fn empty(&self) -> Tokens {
-        Collector::new(self.tokens.source(), self.names).tokens
-    }
-
     /// Returns the piece, whose last `lookahead` tokens belong to the next.
-    fn take(&mut self, lookahead: usize) -> Tokens {
-        let mut tokens = self.empty();
-        std::mem::swap(&mut tokens, &mut self.tokens);
-        tokens.lookahead = lookahead;
+    fn take(&mut self, lookahead: usize) -> RawTokens {
         self.known.clear();
         self.known_ascii = [0; 128];
+        let mut tokens = std::mem::take(&mut self.tokens);
+        if !tokens.is_last {
+            // The next one is nearly as long.
+            self.tokens.reserve(tokens.len() + tokens.len() / 16);
+        }
+        tokens.lookahead = lookahead;
         tokens
     }
 
-    fn push(&mut self, terminal: Terminal, span: Span, text: &'s str) -> Result<(), TooManyNames> {
+    fn push(&mut self, terminal: Terminal, span: Span, text: &'s str) {
         let terminal = match terminal {
             Terminal::As if !self.is_behind_import() => Terminal::Identifier,
             other => other,
@@ -227,34 +273,27 @@ impl<'s> Collector<'s> {
         let payload = match terminal {
             Terminal::Qualified => {
                 if text.split('.').any(is_keyword) {
-                    self.push_fault(FaultKind::KeywordInName);
+                    self.tokens.push_fault(FaultKind::KeywordInName);
                 }
-                self.word(text)?
+                self.word(text, span)
             }
-            Terminal::Identifier | Terminal::Operator | Terminal::Equals => self.word(text)?,
+            Terminal::Identifier | Terminal::Operator | Terminal::Equals => self.word(text, span),
             Terminal::Number => self.number(text),
             Terminal::Text => {
                 if let Err(malformed) = text::value(text) {
-                    self.push_fault(FaultKind::MalformedText(malformed));
+                    self.tokens.push_fault(FaultKind::MalformedText(malformed));
                 }
-                self.word(text)?
+                self.word(text, span)
             }
             _ => 0,
         };
-        self.push_raw(terminal, span, payload);
-        Ok(())
+        self.tokens.push(terminal, span, payload);
     }
 
     /// Returns whether the last two tokens are `import` and the name of a module:
     /// only behind them, `as` is a keyword.
     fn is_behind_import(&self) -> bool {
         matches!(*self.tokens.terminals, [.., Terminal::Import, name] if name.is_name())
-    }
-
-    fn push_raw(&mut self, terminal: Terminal, span: Span, payload: u32) {
-        self.tokens.terminals.push(terminal);
-        self.tokens.spans.push(span);
-        self.tokens.payloads.push(payload);
     }
 
     /// Lengthens the run of unknown characters before `span`, or begins one.
@@ -266,58 +305,45 @@ impl<'s> Collector<'s> {
             last.end = span.end;
             return;
         }
-        self.push_fault(FaultKind::UnknownCharacter);
-        self.push_raw(Terminal::Unknown, span, 0);
+        self.tokens.push_fault(FaultKind::UnknownCharacter);
+        self.tokens.push(Terminal::Unknown, span, 0);
     }
 
     /// Abandons an item that is too long: one mistake, however much of it
     /// follows.
     fn push_too_long(&mut self, span: Span) {
         if self.tokens.faults.last().is_none_or(|last| last.kind != FaultKind::TooLong) {
-            self.push_fault(FaultKind::TooLong);
-            self.push_raw(Terminal::Unknown, span, 0);
+            self.tokens.push_fault(FaultKind::TooLong);
+            self.tokens.push(Terminal::Unknown, span, 0);
         }
-    }
-
-    /// Ends the tokens: what follows is not read.
-    fn push_end(&mut self, why: FaultKind, span: Span) {
-        self.push_fault(why);
-        self.push_raw(Terminal::Unknown, span, 0);
-    }
-
-    fn push_fault(&mut self, kind: FaultKind) {
-        self.tokens.faults.push(TokenFault { token: self.tokens.len() as u32, kind });
     }
 
     fn number(&mut self, text: &str) -> u32 {
         let value = number::value(text).unwrap_or_else(|malformed| {
-            self.push_fault(FaultKind::MalformedNumber(malformed));
+            self.tokens.push_fault(FaultKind::MalformedNumber(malformed));
             0.0
         });
         self.tokens.numbers.push(value);
         self.tokens.numbers.len() as u32 - 1
     }
 
-    /// Returns the index of a name in the vocabulary; adds it if it is new.
-    fn word(&mut self, text: &'s str) -> Result<u32, TooManyNames> {
+    /// Returns the index of a word; adds it if it is new.
+    fn word(&mut self, text: &'s str, span: Span) -> u32 {
         if let [byte @ 0..128] = text.as_bytes() {
             let slot = usize::from(*byte);
             if self.known_ascii[slot] == 0 {
-                self.known_ascii[slot] = self.new_word(text)? + 1;
+                self.known_ascii[slot] = self.new_word(span) + 1;
             }
-            return Ok(self.known_ascii[slot] - 1);
+            return self.known_ascii[slot] - 1;
         }
-        if let Some(&index) = self.known.get(text) {
-            return Ok(index);
-        }
-        let index = self.new_word(text)?;
-        self.known.insert(text, index);
-        Ok(index)
+        let next = self.tokens.words.len() as u32;
+        let word = *self.known.entry(text).or_insert(next);
+        if word == next { self.new_word(span) } else { word }
     }
 
-    fn new_word(&mut self, text: &str) -> Result<u32, TooManyNames> {
-        self.tokens.vocabulary.push(self.names.try_hold(text)?);
-        Ok(self.tokens.vocabulary.len() as u32 - 1)
+    fn new_word(&mut self, span: Span) -> u32 {
+        self.tokens.words.push(span);
+        self.tokens.words.len() as u32 - 1
     }
 }
 

@@ -8,7 +8,7 @@
 use super::number;
 use crate::diagnostic::visible::is_invisible;
 use crate::diagnostic::{Diagnostic, ErrorCode};
-use crate::name::{HeldName, Name, TooManyNames};
+use crate::name::{HeldName, Name, Names, TooManyNames};
 use crate::source::{Source, Span};
 use crate::stop::StopRequest;
 use logos::Logos;
@@ -105,6 +105,11 @@ impl Terminal {
         matches!(self, Self::Identifier | Self::Qualified)
     }
 
+    /// Returns whether its tokens are words: names, operators and texts.
+    pub(super) fn has_word(self) -> bool {
+        self.is_name() || self.is_operator() || self == Self::Text
+    }
+
     /// Returns whether it can only begin an item, never continue one.
     pub fn begins_item(self) -> bool {
         matches!(self, Self::Def | Self::Extern | Self::Import | Self::Do)
@@ -188,6 +193,77 @@ pub struct Tokens {
     pub(super) lookahead: usize,
 }
 
+/// The tokens of a piece of a source, before its words are names.
+#[derive(Debug, Default)]
+pub(super) struct RawTokens {
+    pub(super) terminals: Vec<Terminal>,
+    pub(super) spans: Vec<Span>,
+    /// As those of [`Tokens`], with indices into `words`.
+    pub(super) payloads: Vec<u32>,
+    /// Where each word is first.
+    pub(super) words: Vec<Span>,
+    pub(super) numbers: Vec<f64>,
+    pub(super) faults: Vec<TokenFault>,
+    pub(super) lookahead: usize,
+    /// Whether nothing follows.
+    pub(super) is_last: bool,
+}
+
+impl RawTokens {
+    pub(super) fn len(&self) -> usize {
+        self.terminals.len()
+    }
+
+    pub(super) fn push(&mut self, terminal: Terminal, span: Span, payload: u32) {
+        self.terminals.push(terminal);
+        self.spans.push(span);
+        self.payloads.push(payload);
+    }
+
+    pub(super) fn push_fault(&mut self, kind: FaultKind) {
+        self.faults.push(TokenFault { token: self.len() as u32, kind });
+    }
+
+    /// Ends the tokens: what follows is not read.
+    pub(super) fn push_end(&mut self, why: FaultKind, span: Span) {
+        self.push_fault(why);
+        self.push(Terminal::Unknown, span, 0);
+        (self.lookahead, self.is_last) = (0, true);
+    }
+
+    /// Replaces a token and all that follow it by a mistake.
+    pub(super) fn cut(&mut self, token: usize, why: FaultKind) {
+        let span = self.spans.get(token).copied().unwrap_or_default();
+        self.terminals.truncate(token);
+        self.spans.truncate(token);
+        self.payloads.truncate(token);
+        self.faults.retain(|fault| (fault.token as usize) < token);
+        self.push_end(why, span);
+    }
+
+    pub(super) fn reserve(&mut self, tokens: usize) {
+        self.terminals.reserve(tokens);
+        self.spans.reserve(tokens);
+        self.payloads.reserve(tokens);
+    }
+
+    /// Makes names of the words, up to the first for which there is no room. Returns the tokens,
+    /// and whether nothing follows.
+    pub(super) fn with_names(mut self, source: &Source, names: &Names) -> (Tokens, bool) {
+        let words = self.words.iter().map(|span| source.slice(*span));
+        let (vocabulary, full) = names.hold_most(words);
+        if let Some(full) = full {
+            let missing = vocabulary.len() as u32;
+            let has_it = |(terminal, word): (&Terminal, &u32)| terminal.has_word() && *word == missing;
+            let first = self.terminals.iter().zip(&self.payloads).position(has_it);
+            self.cut(first.unwrap_or(self.len()), FaultKind::TooManyNames(full));
+        }
+        let Self { terminals, spans, payloads, numbers, faults, lookahead, is_last, .. } = self;
+        let source = source.clone();
+        (Tokens { source, terminals, spans, payloads, vocabulary, numbers, faults, lookahead }, is_last)
+    }
+}
+
 impl Tokens {
     /// Returns the source they are from.
     pub fn source(&self) -> &Source {
@@ -225,10 +301,8 @@ impl Tokens {
 
     /// Returns the words of a range of tokens, as indices into the vocabulary.
     pub(super) fn words(&self, tokens: std::ops::Range<usize>) -> impl Iterator<Item = u32> {
-        let has_word =
-            |terminal: Terminal| terminal.is_name() || terminal.is_operator() || terminal == Terminal::Text;
         let all = self.terminals[tokens.clone()].iter().zip(&self.payloads[tokens]);
-        all.filter(move |(terminal, _)| has_word(**terminal)).map(|(_, word)| *word)
+        all.filter(|(terminal, _)| terminal.has_word()).map(|(_, word)| *word)
     }
 
     /// Returns the name of a token that is an identifier or an operator, or the text of one

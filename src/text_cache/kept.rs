@@ -4,7 +4,7 @@
 //! wait for it.
 
 use super::CachedItem;
-use crate::process::{self, Generation};
+use crate::process::{self, OfProcess};
 use crate::sema::CheckedItem;
 use crate::source::Source;
 use crate::world::{StoredEnvironment, TextWriter, WrittenText};
@@ -43,13 +43,6 @@ struct TextThread {
 pub(crate) enum FinishedText {
     Here(WrittenText),
     There(OfProcess<Receiver<Option<WrittenText>>>),
-}
-
-/// What belongs to a process with its threads. In its children, it is never dropped: a thread
-/// that they do not have may hold a lock of it.
-pub(crate) struct OfProcess<T> {
-    inner: Option<T>,
-    generation: Generation,
 }
 
 impl KeptText {
@@ -140,29 +133,5 @@ impl FinishedText {
 impl From<WrittenText> for FinishedText {
     fn from(text: WrittenText) -> Self {
         Self::Here(text)
-    }
-}
-
-impl<T> OfProcess<T> {
-    fn new(inner: T) -> Self {
-        Self { inner: Some(inner), generation: Generation::current() }
-    }
-
-    /// Returns it; `None` in a child of its process.
-    fn get(&self) -> Option<&T> {
-        self.inner.as_ref().filter(|_| self.generation.is_current())
-    }
-
-    /// Returns it; `None` in a child of its process.
-    fn into_inner(mut self) -> Option<T> {
-        if self.generation.is_current() { self.inner.take() } else { None }
-    }
-}
-
-impl<T> Drop for OfProcess<T> {
-    fn drop(&mut self) {
-        if !self.generation.is_current() {
-            mem::forget(self.inner.take());
-        }
     }
 }

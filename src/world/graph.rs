@@ -31,6 +31,9 @@ impl World {
 
     /// Returns the name under which an import makes a function of a module known, if that is bound.
     pub fn alias_of(&self, target: Name, names: &Names) -> Option<Name> {
+        if self.imports().is_empty() {
+            return None;
+        }
         let short = short_name(target, names)?;
         (self.definition(short)?.origin == Origin::Alias(target)).then_some(short)
     }

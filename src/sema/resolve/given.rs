@@ -100,6 +100,9 @@ impl Resolver<'_, '_> {
         span: Span,
     ) -> Option<(Name, String, Option<u32>)> {
         let environment = self.checker.environment;
+        if !is_operator && self.scope.local(name).is_some() {
+            return None;
+        }
         let text = self.checker.text(name);
         if is_operator {
             let is_defined = name == self.written || environment.function(name).is_some();
@@ -110,9 +113,6 @@ impl Resolver<'_, '_> {
             let given = if is_defined { text.to_string() } else { operator_name(operands, operator) };
             let is_known = is_defined || is_built_in(&given);
             return is_known.then_some((name, given, Some(operands)));
-        }
-        if self.scope.local(name).is_some() {
-            return None;
         }
         if let Some(taken) = self.taken(name) {
             return Some((name, taken_name(&text), Some(taken.arity)));
