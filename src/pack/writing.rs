@@ -144,7 +144,7 @@ impl<'a> PlacedBodies<'a> {
                 placed.add(identity, body, start, origin);
             }
         }
-        placed.index.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        placed.index.sort_unstable_by_key(|(identity, _)| *identity);
         for ((identity, _), number) in placed.index.iter().zip(0..) {
             placed.numbers.insert(*identity, number);
         }
@@ -179,7 +179,7 @@ mod tests {
     use super::super::testing::{KEY, body, identity, origin};
     use super::*;
 
-    /// A file that takes so many bytes.
+    /// A file on a disk that is full after a number of bytes.
     struct FullFile {
         contents: Cursor<Vec<u8>>,
         room: usize,

@@ -22,20 +22,21 @@ const FEW: usize = 32;
 /// How many batches may wait.
 const WAITING: usize = 16;
 
-type Items = Vec<Arc<CachedItem>>;
+/// Items that are handed over together.
+type ItemBatch = Vec<Arc<CachedItem>>;
 
 /// A text that is being read, to be kept for later runs.
 pub(crate) struct KeptText {
     /// What has been read and not handed over.
-    items: Items,
+    items: ItemBatch,
     /// What writes it, unless a thread does.
-    writer: Option<TextWriter>,
+    writer: Option<Box<TextWriter>>,
     thread: Option<OfProcess<TextThread>>,
 }
 
 /// A thread that writes a text.
 struct TextThread {
-    items: SyncSender<Items>,
+    items: SyncSender<ItemBatch>,
     written: Receiver<Option<WrittenText>>,
 }
 
@@ -48,7 +49,7 @@ pub(crate) enum FinishedText {
 impl KeptText {
     /// Begins the text of a program, which is read in that environment.
     pub(crate) fn new(environment: &Arc<StoredEnvironment>, source: &Source) -> Self {
-        Self { items: Vec::new(), writer: Some(TextWriter::new(environment, source)), thread: None }
+        Self { items: Vec::new(), writer: Some(Box::new(TextWriter::new(environment, source))), thread: None }
     }
 
     /// Adds the next item, which is about to be run.
@@ -66,7 +67,7 @@ impl KeptText {
         if let Some(writer) = self.writer.take() {
             match TextThread::start(writer) {
                 Ok(thread) => self.thread = Some(OfProcess::new(thread)),
-                Err(writer) => self.writer = writer,
+                Err(writer) => self.writer = Some(writer),
             }
         }
         let items = mem::replace(&mut self.items, Vec::with_capacity(BATCH));
@@ -92,7 +93,7 @@ impl KeptText {
     }
 }
 
-fn write_items(writer: &mut TextWriter, items: &Items) {
+fn write_items(writer: &mut TextWriter, items: &[Arc<CachedItem>]) {
     items.iter().for_each(|item| writer.item(&item.stored()));
 }
 
@@ -101,9 +102,9 @@ impl TextThread {
     ///
     /// # Errors
     /// What is to go on with it instead, if the system has no thread.
-    fn start(writer: TextWriter) -> Result<Self, Option<TextWriter>> {
-        let ((items, next), (done, written)) = (sync_channel::<Items>(WAITING), channel());
-        let (begin, begun) = sync_channel::<TextWriter>(1);
+    fn start(writer: Box<TextWriter>) -> Result<Self, Box<TextWriter>> {
+        let ((items, next), (done, written)) = (sync_channel::<ItemBatch>(WAITING), channel());
+        let (begin, begun) = sync_channel::<Box<TextWriter>>(1);
         let work = move || {
             let Ok(mut writer) = begun.recv() else { return };
             next.iter().for_each(|items| write_items(&mut writer, &items));
@@ -114,7 +115,7 @@ impl TextThread {
                 let _ = begin.send(writer);
                 Ok(Self { items, written })
             }
-            Err(_) => Err(Some(writer)),
+            Err(_) => Err(writer),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Lexing ahead: the pieces of a long source, on a thread of their own.
 
-use super::{FaultKind, RawPieces, RawTokens};
+use super::raw::RawPieces;
 use crate::process::{self, OfProcess};
 use crate::source::{Source, Span};
+use crate::syntax::token::{FaultKind, RawTokens};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::Builder;
 use std::time::Duration;
@@ -46,8 +47,10 @@ impl Ahead {
             let mut lexed = RawPieces::new(&source);
             lexed.size = PIECE;
             lexed.skip_to(offset as u32);
-            // Whoever stops reading them drops the other end.
-            let _ = lexed.try_for_each(|piece| pieces.send(piece));
+            // The other end is dropped when nothing more is read.
+            while let Some(piece) = lexed.next()
+                && pieces.send(piece).is_ok()
+            {}
         };
         if process::spawn(Builder::new().name("kal lexer".into()), lex).is_ok() {
             *self = Self::Running(OfProcess::new(next));
@@ -79,10 +82,11 @@ impl Ahead {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{LONGEST_SOURCE, Pieces, Terminal, Tokens, lex};
+    use super::super::{LONGEST_SOURCE, Pieces, lex};
     use super::*;
     use crate::name::Names;
     use crate::stop::Poll;
+    use crate::syntax::token::{Terminal, Tokens};
     use std::time::Instant;
 
     /// Returns a long program whose pieces end in all ways.
