@@ -270,6 +270,15 @@ impl Kernel {
         run.requested().map(|request| self.0.function.stopped(request))
     }
 
+    /// Passes everything that rows have printed to the system.
+    #[cfg(feature = "cli")]
+    pub(crate) fn flush(&self) -> std::io::Result<()> {
+        match &self.0.code {
+            KernelCode::Wide(_) => Ok(()),
+            KernelCode::Rows(code, _) => code.flush(),
+        }
+    }
+
     /// Returns whether its results depend on its arguments only, and it has no effects.
     pub fn is_pure(&self) -> bool {
         self.effects().is_empty()

@@ -2,6 +2,7 @@
 
 mod number;
 mod field;
+mod format;
 mod csv;
 mod error;
 mod header;
@@ -95,13 +96,13 @@ pub(crate) fn compute(
         TableOutput::File(path) => Some(*path),
         TableOutput::Stream(_) => None,
     };
-    let output = shown(path, "standard output");
-    let failed = |error| MapError::Write(output.clone(), error);
-    let writer = if let (Some(path), true) = (path, writes_parquet) {
+    let output = path.map(|path| path.display().to_string());
+    let failed = |error| MapError::Write { file: output.clone(), error };
+    let writer = if let (Some(path), Some(file), true) = (path, &output, writes_parquet) {
         let source = match &input {
             _ if is_alone => None,
             TableInput::Parquet(reader) => Some(reader.source()),
-            TableInput::Csv(_) => return Err(MapError::NoTypes(output)),
+            TableInput::Csv(_) => return Err(MapError::NoTypes(file.clone())),
         };
         ParquetWriter::new(path, source, name).map(Box::new).map(TableWriter::Parquet)
     } else {
@@ -139,13 +140,9 @@ impl<'a> TableRequest<'a> {
     }
 }
 
-fn shown(path: Option<&Path>, otherwise: &str) -> String {
-    path.map_or(otherwise.into(), |path| path.display().to_string())
-}
-
 /// Opens the table.
 fn open(path: Option<&Path>, delimiter: u8) -> Result<TableInput, MapError> {
-    let name = shown(path, "standard input");
+    let name = path.map_or_else(|| "standard input".to_owned(), |path| path.display().to_string());
     let file = match path {
         Some(path) => File::open(path),
         None => {

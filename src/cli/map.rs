@@ -32,11 +32,12 @@ pub(super) struct MapArguments {
     /// The table, as with --in
     #[arg(value_name = "FILE", conflicts_with = "input", value_hint = ValueHint::FilePath)]
     table: Option<PathBuf>,
-    /// The table: CSV with a header, or Parquet; `-` is standard input
+    /// The table: CSV with a header, or Parquet, which may be compressed with gzip; `-` is
+    /// standard input
     #[arg(long = "in", value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     input: PathBuf,
     /// Where the table is written with the results: as Parquet if it ends with `.parquet`, else
-    /// as CSV; `-` is standard output: what FORMULA prints then goes to standard error. A file
+    /// as CSV, compressed if it ends with `.gz`; `-` is standard output: what FORMULA prints then goes to standard error. A file
     /// is replaced when all is written, and may be the one that is read
     #[arg(long = "out", value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     output: PathBuf,
@@ -119,12 +120,8 @@ fn mapped(
     idle: &Idle,
 ) -> Result<(), MapError> {
     define(&arguments.given.sources(), &arguments.load, context, reporter, idle)?;
-    let stream = if arguments.writes_stdout() { "standard error" } else { "standard output" };
-    let flush = |context: &mut Context| {
-        context.output().flush().map_err(|error| MapError::Write(stream.into(), error))
-    };
     // What the definitions have printed comes before what rows print.
-    flush(context)?;
+    context.output().flush().map_err(MapError::Print)?;
     let output = path(&arguments.output);
     let request = TableRequest {
         formula: &arguments.formula,
@@ -139,8 +136,7 @@ fn mapped(
         rows: None,
         deadline,
     };
-    compute(request, context, &mut |line| reporter.line(line), Some(idle))?;
-    flush(context)
+    compute(request, context, &mut |line| reporter.line(line), Some(idle)).map(drop)
 }
 
 /// Returns the path of an argument; `None` for `-`.

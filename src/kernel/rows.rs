@@ -55,6 +55,13 @@ impl RowCode {
         Ok(context)
     }
 
+    /// Passes everything that rows have printed to the system, unless a run goes on.
+    #[cfg(feature = "cli")]
+    pub(super) fn flush(&self) -> std::io::Result<()> {
+        let flush = |row: &mut RowContext| row.context.output().flush();
+        self.contexts.iter().try_for_each(|free| free.lock().iter_mut().try_for_each(flush))
+    }
+
     /// Computes all rows, where variables of the context have these values at first; in their
     /// order and on one thread if that may make a difference.
     pub(super) fn apply(

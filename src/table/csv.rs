@@ -4,6 +4,7 @@
 //! or both, and empty lines are none. Rows keep their bytes, so that they can be written as
 //! they were.
 
+use super::format::{TableFormat, TableStream};
 use super::number::FieldValue;
 use crate::kernel::Column;
 use csv_core::ReadRecordResult;
@@ -20,9 +21,6 @@ const LONGEST_ROW: usize = 64 << 20;
 
 /// At most this many characters of a field are shown.
 const SHOWN: usize = 40;
-
-/// What tables in Parquet begin with.
-pub(super) const MAGIC: &[u8; 4] = b"PAR1";
 
 /// What is wrong with a table.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +50,8 @@ pub(crate) enum TableError {
     TooLarge { file: String, row: u64, column: String },
     #[error("{0}: this Parquet file cannot be read: {1}")]
     Parquet(String, String),
+    #[error("{0} is compressed with {1}; decompress it first: `{1} -dc FILE | kal map FORMULA`")]
+    Compressed(String, &'static str),
 }
 
 /// A line of a table, or a row of one without lines, from 1.
@@ -177,7 +177,7 @@ pub(super) struct HeaderRow {
 
 /// A table that is being read.
 pub(super) struct TableReader {
-    stream: File,
+    stream: TableStream,
     name: String,
     splitter: RowSplitter,
     /// What was read and not handed out.
@@ -192,9 +192,9 @@ pub(super) struct TableReader {
 
 impl TableReader {
     /// Creates a reader of a file, which errors call by that name.
-    pub(super) fn new(stream: File, name: String, delimiter: u8) -> Self {
+    pub(super) fn new(file: File, name: String, delimiter: u8) -> Self {
         Self {
-            stream,
+            stream: TableStream::Plain(file),
             name,
             splitter: RowSplitter::new(delimiter),
             rest: Vec::new(),
@@ -210,15 +210,28 @@ impl TableReader {
         &self.name
     }
 
-    /// Returns whether what is read begins as tables in Parquet do.
-    pub(super) fn begins_as_parquet(&mut self) -> Result<bool, TableError> {
+    /// Returns what the table is.
+    pub(super) fn format(&mut self) -> Result<TableFormat, TableError> {
         let mut bytes = std::mem::take(&mut self.rest);
-        // More may not come soon, and not be needed.
-        while bytes.len() < MAGIC.len() && MAGIC.starts_with(&bytes) && !self.splitter.is_at_end {
-            self.read_more(&mut bytes)?;
-        }
+        let format = loop {
+            match TableFormat::of(&bytes) {
+                Some(format) => break format,
+                None if self.splitter.is_at_end => break TableFormat::Csv,
+                // More may not come soon, so only what is needed is waited for.
+                None => self.read_more(&mut bytes)?,
+            }
+        };
         self.rest = bytes;
-        Ok(self.rest.starts_with(MAGIC))
+        Ok(format)
+    }
+
+    /// Decompresses the table while it is read.
+    pub(super) fn decompress(&mut self) -> Result<(), TableError> {
+        let read = std::mem::take(&mut self.rest);
+        self.stream =
+            self.stream.decompressed(read).map_err(|error| TableError::Io(self.name.clone(), error))?;
+        self.splitter.is_at_end = false;
+        Ok(())
     }
 
     /// Copies all of it to a temporary file, which is gone when it is closed.
@@ -367,7 +380,7 @@ impl TableReader {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => break Err(TableError::Io(self.name.clone(), error)),
             }
-            if length == bytes.len() || !has_arrived(&self.stream) {
+            if length == bytes.len() || !has_arrived(self.stream.file()) {
                 break Ok(());
             }
         };

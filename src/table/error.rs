@@ -18,8 +18,11 @@ pub(crate) enum MapError {
     Table(#[from] TableError),
     #[error("{0}: {1}")]
     Open(String, io::Error),
-    #[error("{0}: {1}")]
-    Write(String, io::Error),
+    /// The table cannot be written, to a file or else to standard output.
+    #[error("cannot write {}: {error}", .file.as_deref().unwrap_or("to standard output"))]
+    Write { file: Option<String>, error: io::Error },
+    #[error("cannot write what the program prints: {0}")]
+    Print(io::Error),
     #[error("the table has a column `{0}`: give the results another name with --name")]
     TakenName(String),
     #[error("{0}: the columns of a CSV table have no types; with --alone, the results are written")]
@@ -47,7 +50,9 @@ impl MapError {
     pub(crate) fn report(self, context: &mut Context, reporter: &mut Reporter) -> Exit {
         match self {
             Self::Reported(exit) => exit,
-            Self::Write(_, error) if error.kind() == ErrorKind::BrokenPipe => Exit::BrokenPipe,
+            Self::Write { error, .. } | Self::Print(error) if error.kind() == ErrorKind::BrokenPipe => {
+                Exit::BrokenPipe
+            }
             Self::Kal(error, place) => {
                 let exit = printed(context, Err(error), reporter);
                 place.into_iter().for_each(|place| reporter.line(&place));
@@ -60,7 +65,8 @@ impl MapError {
             Self::Read(_)
             | Self::Table(_)
             | Self::Open(..)
-            | Self::Write(..)
+            | Self::Write { .. }
+            | Self::Print(_)
             | Self::TakenName(_)
             | Self::NoTypes(_)
             | Self::Thread(_) => {

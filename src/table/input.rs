@@ -2,6 +2,7 @@
 
 use super::csv::{HeaderRow, NumberColumn, TableError, TableReader, TableRows};
 use super::field::write_field;
+use super::format::TableFormat;
 use super::header::TableHeader;
 use super::parquet::ParquetReader;
 
@@ -22,12 +23,19 @@ impl TableInput {
 
     /// Reads the header. It is returned as a row as well, as CSV has it.
     pub(super) fn header(&mut self, delimiter: u8) -> Result<(HeaderRow, TableHeader), TableError> {
-        // In a pipe. Its description is at its end.
-        if let Self::Csv(reader) = self
-            && reader.begins_as_parquet()?
-        {
-            let (file, name) = (reader.spool()?, reader.name().to_owned());
-            *self = Self::Parquet(Box::new(ParquetReader::open(file, name)?));
+        while let Self::Csv(reader) = self {
+            match reader.format()? {
+                TableFormat::Csv => break,
+                // In a pipe, or compressed. Its description is at its end.
+                TableFormat::Parquet => {
+                    let (file, name) = (reader.spool()?, reader.name().to_owned());
+                    *self = Self::Parquet(Box::new(ParquetReader::open(file, name)?));
+                }
+                TableFormat::Gzip => reader.decompress()?,
+                TableFormat::Compressed(program) => {
+                    return Err(TableError::Compressed(reader.name().to_owned(), program));
+                }
+            }
         }
         match self {
             Self::Csv(reader) => reader.header(|fields| TableHeader::new(fields)),

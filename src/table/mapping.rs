@@ -37,8 +37,8 @@ pub(super) struct TableMapping<'a> {
     /// What errors call the table.
     pub(super) input: String,
     pub(super) writer: TableWriter,
-    /// What errors call the table that is written.
-    pub(super) output: String,
+    /// The file of the table that is written; standard output if `None`.
+    pub(super) output: Option<String>,
     /// Whether rows may fail.
     pub(super) skips_failures: bool,
     /// How many rows are computed at most.
@@ -87,11 +87,12 @@ impl TableMapping<'_> {
         // It is not waited for: it may be reading from a pipe in which nothing comes.
         process::spawn(builder, move || read_all(reader, &full_sender, &empty_receiver))
             .map_err(MapError::Thread)?;
-        let failed = |error| MapError::Write(self.output.clone(), error);
+        let failed = |error| MapError::Write { file: self.output.clone(), error };
         let (mut results, mut done) = (RowResults::default(), TableSummary::default());
         loop {
             let mut rows = self.next(&full)?;
             let (complete, error) = self.compute(&rows, &mut results);
+            self.kernel.flush().map_err(MapError::Print)?;
             let left = self.rows - done.rows;
             done.has_more = rows.len() > left;
             let (complete, error) = (complete.min(left), error.filter(|_| complete < left));

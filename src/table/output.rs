@@ -19,7 +19,16 @@ impl TableOutput<'_> {
 
     /// Returns whether the table is written as Parquet.
     pub(super) fn is_parquet(&self) -> bool {
+        self.ends_with("parquet")
+    }
+
+    /// Returns whether the table is compressed with gzip.
+    pub(super) fn is_gzip(&self) -> bool {
+        self.ends_with("gz")
+    }
+
+    fn ends_with(&self, ending: &str) -> bool {
         let Self::File(path) = self else { return false };
-        path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"))
+        path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(ending))
     }
 }

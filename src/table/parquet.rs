@@ -8,7 +8,8 @@ mod file;
 mod text;
 mod values;
 
-use super::csv::{MAGIC, NumberColumn, TableError, TableRows};
+use super::csv::{NumberColumn, TableError, TableRows};
+use super::format::PARQUET;
 use super::results::RowResults;
 use crate::terminal::replacement::Replacement;
 
@@ -159,7 +160,7 @@ pub(super) struct ParquetReader {
 /// Returns whether a file begins as tables in Parquet do; a pipe does not.
 pub(super) fn is_parquet(file: &File) -> bool {
     let mut magic = [0; 4];
-    file.read_exact_at(&mut magic, 0).is_ok() && &magic == MAGIC
+    file.read_exact_at(&mut magic, 0).is_ok() && &magic == PARQUET
 }
 
 impl ParquetReader {
@@ -355,9 +356,20 @@ fn damaged(name: &str, error: &ParquetError) -> TableError {
         ParquetError::General(message) | ParquetError::EOF(message) | ParquetError::NYI(message) => {
             message.clone()
         }
+        ParquetError::External(error) => error.to_string(),
         other => other.to_string(),
     };
     TableError::Parquet(name.to_owned(), message)
+}
+
+/// Returns the system's error that one of a writer holds.
+fn of_system(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(error) => {
+            error.downcast::<io::Error>().map_or_else(io::Error::other, |error| *error)
+        }
+        other => io::Error::other(other),
+    }
 }
 
 /// A table whose columns another one has.
@@ -388,11 +400,11 @@ impl ParquetWriter {
         let result = Type::primitive_type_builder(name, Physical::DOUBLE)
             .with_repetition(Repetition::OPTIONAL)
             .build()
-            .map_err(io::Error::other)?;
+            .map_err(of_system)?;
         let mut fields = file.map_or_else(Vec::new, |file| file.schema().get_fields().to_vec());
         fields.push(Arc::new(result));
         let root = file.map_or("schema", |file| file.schema().name());
-        let schema = Type::group_type_builder(root).with_fields(fields).build().map_err(io::Error::other)?;
+        let schema = Type::group_type_builder(root).with_fields(fields).build().map_err(of_system)?;
         let mut notes = file.and_then(FileMetaData::key_value_metadata).cloned().unwrap_or_default();
         notes.retain(|note| note.key != ARROW_SCHEMA);
         let properties = WriterProperties::builder()
@@ -404,7 +416,7 @@ impl ParquetWriter {
         let target = BufWriter::new(Replacement::of(path)?);
         let writer = SerializedFileWriter::new(target, Arc::new(schema), Arc::new(properties));
         let (values, has_value) = (Vec::new(), Vec::new());
-        Ok(Self { writer: writer.map_err(io::Error::other)?, source, groups: 0, values, has_value })
+        Ok(Self { writer: writer.map_err(of_system)?, source, groups: 0, values, has_value })
     }
 
     /// Writes the results of the first `count` of some rows.
@@ -431,7 +443,7 @@ impl ParquetWriter {
 
     /// Writes a row group.
     fn group(&mut self) -> io::Result<()> {
-        let mut group = self.writer.next_row_group().map_err(io::Error::other)?;
+        let mut group = self.writer.next_row_group().map_err(of_system)?;
         if let Some(source) = &self.source {
             let found = source.metadata.row_group(self.groups);
             for column in found.columns() {
@@ -443,20 +455,17 @@ impl ParquetWriter {
                     column_index: None,
                     offset_index: None,
                 };
-                group.append_column(&source.file, close).map_err(io::Error::other)?;
+                group.append_column(&source.file, close).map_err(of_system)?;
             }
         }
         let missing = || io::Error::other("a table without columns");
-        let mut column = group.next_column().map_err(io::Error::other)?.ok_or_else(missing)?;
+        let mut column = group.next_column().map_err(of_system)?.ok_or_else(missing)?;
         let levels: Vec<i16> = self.has_value.iter().map(|has_value| i16::from(*has_value)).collect();
         let mut has_value = self.has_value.iter();
         self.values.retain(|_| has_value.next() == Some(&true));
-        column
-            .typed::<DoubleType>()
-            .write_batch(&self.values, Some(&levels), None)
-            .map_err(io::Error::other)?;
-        column.close().map_err(io::Error::other)?;
-        group.close().map_err(io::Error::other)?;
+        column.typed::<DoubleType>().write_batch(&self.values, Some(&levels), None).map_err(of_system)?;
+        column.close().map_err(of_system)?;
+        group.close().map_err(of_system)?;
         self.groups += 1;
         self.values.clear();
         self.has_value.clear();
@@ -473,7 +482,7 @@ impl ParquetWriter {
         while !self.values.is_empty() || self.groups < groups {
             self.group()?;
         }
-        let target = self.writer.into_inner().map_err(io::Error::other)?;
+        let target = self.writer.into_inner().map_err(of_system)?;
         target.into_inner().map_err(io::IntoInnerError::into_error)?.commit()
     }
 }

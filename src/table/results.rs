@@ -5,6 +5,8 @@ use super::field::write_field;
 use super::number::write_number;
 use super::output::TableOutput;
 use crate::terminal::replacement::Replacement;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use std::io::{self, Write};
 
 /// The results of some rows.
@@ -48,6 +50,7 @@ pub(super) struct CsvWriter {
 enum CsvTarget {
     Stream(Box<dyn Write>),
     File(Replacement),
+    Gzip(Box<GzEncoder<Replacement>>),
 }
 
 impl CsvWriter {
@@ -64,6 +67,9 @@ impl CsvWriter {
         is_alone: bool,
     ) -> io::Result<Self> {
         let target = match output {
+            TableOutput::File(path) if output.is_gzip() => {
+                CsvTarget::Gzip(Box::new(GzEncoder::new(Replacement::of(path)?, Compression::default())))
+            }
             TableOutput::File(path) => CsvTarget::File(Replacement::of(path)?),
             TableOutput::Stream(stream) => CsvTarget::Stream(stream),
         };
@@ -103,6 +109,7 @@ impl CsvWriter {
         match self.target {
             CsvTarget::Stream(mut stream) => stream.flush(),
             CsvTarget::File(file) => file.commit(),
+            CsvTarget::Gzip(encoder) => encoder.finish()?.commit(),
         }
     }
 
@@ -120,6 +127,7 @@ impl CsvWriter {
         match &mut self.target {
             CsvTarget::Stream(stream) => stream.write_all(&text).and_then(|()| stream.flush()),
             CsvTarget::File(file) => file.write_all(&text),
+            CsvTarget::Gzip(encoder) => encoder.write_all(&text),
         }?;
         self.text = text;
         self.text.clear();

@@ -110,7 +110,9 @@ fn a_formula_that_calls_what_is_not_defined_is_refused_before_the_first_row() {
     for text in ["nofun(a)", "if a > 1 then nofun(a) else 1"] {
         let ran = map(&["--on-error", "empty", text], "a\n1\n");
         assert_eq!((ran.out(), ran.code), ("", Some(1)), "{text}");
-        assert!(ran.err().contains("`(formula)` calls `nofun`, which is not defined"), "{}", ran.err());
+        let at = text.find("nofun").expect("it is in it") + 1;
+        let told = format!("error[E0301] 1:{at} `(formula)` calls `nofun`, which is not defined");
+        assert_eq!(ran.said()[0], told);
     }
 }
 
@@ -337,10 +339,69 @@ fn a_file_is_replaced_when_all_is_written() {
     let ran = run(&["a", "--alone", "--in", "t.csv", "--out", "none/t.csv"]);
     assert_eq!(
         (ran.code, ran.err()),
-        (Some(1), "error: none/t.csv: No such file or directory (os error 2)\n")
+        (Some(1), "error: cannot write none/t.csv: No such file or directory (os error 2)\n")
     );
     let ran = run(&["a", "--alone", "--in", "t.csv", "--out", "/dev/stdout"]);
     assert_eq!((ran.out(), ran.err()), ("a\n1\n2\n", ""));
+}
+
+/// Runs a script in a folder, where `kal` is the command.
+fn shell(folder: &Folder, script: &str) -> Ran {
+    let mut command = Command::new("sh");
+    let script = format!("kal() {{ '{}' \"$@\"; }}; {script}", env!("CARGO_BIN_EXE_kal"));
+    finish(command.args(["-c", &script]).current_dir(folder.path()).env("KAL_CACHE", "off"))
+}
+
+#[test]
+fn compressed_tables_are_read_and_written() {
+    let folder = Folder::new("map-gzip");
+    let table = long_table(200_000);
+    write(&folder, "t.csv", &table);
+    let expected = mapped(&["x * y", "--name", "r"], &table);
+    let is_expected = |script: &str| {
+        let ran = shell(&folder, script);
+        assert_eq!((ran.err(), ran.code), ("", Some(0)), "{script}");
+        assert!(ran.out() == expected, "{script}");
+    };
+    is_expected("gzip -k t.csv; kal map 'x * y' --name r t.csv.gz");
+    is_expected("gzip -c t.csv | kal map 'x * y' --name r");
+    is_expected("{ head -n 1000 t.csv | gzip; tail -n +1001 t.csv | gzip; } | kal map 'x * y' --name r");
+    is_expected("kal map 'x * y' --name r t.csv.gz --out t.csv.gz; gzip -dc t.csv.gz");
+    let ran = shell(&folder, "gzip -c t.csv | head -c 500000 | kal map x --alone");
+    let told = "error: standard input: the gzip data is damaged or incomplete\n";
+    assert_eq!((ran.err(), ran.code), (told, Some(1)));
+    for (bytes, program) in
+        [(&b"\x28\xb5\x2f\xfd more"[..], "zstd"), (b"\xfd7zXZ\0 more", "xz"), (b"BZh91AY&SY more", "bzip2")]
+    {
+        let ran = feed(kal().args(["map", "x"]), bytes);
+        let told = format!(
+            "error: standard input is compressed with {program}; decompress it first: `{program} -dc FILE | kal map FORMULA`\n"
+        );
+        assert_eq!((ran.out(), ran.err(), ran.code), ("", told.as_str(), Some(1)));
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_named() {
+    let folder = Folder::new("map-full");
+    write(&folder, "t.csv", &long_table(20_000));
+    for (arguments, file) in [("--out r.csv", "r.csv"), ("--out r.csv.gz", "r.csv.gz")] {
+        let ran = shell(&folder, &format!("trap '' XFSZ; ulimit -f 8; kal map 'sin(x)' t.csv {arguments}"));
+        let told = format!("error: cannot write {file}: File too large (os error 27)\n");
+        assert_eq!((ran.err(), ran.code), (told.as_str(), Some(1)));
+    }
+    let no_room = "No space left on device (os error 28)\n";
+    let ran = shell(&folder, "kal map x --alone t.csv > /dev/full");
+    let told = format!("error: cannot write to standard output: {no_room}");
+    assert_eq!((ran.err(), ran.code), (told.as_str(), Some(1)));
+    // What the formula prints of few rows, and of many.
+    let told = format!("error: cannot write what the program prints: {no_room}");
+    for rows in ["2", "20000"] {
+        let map = "kal map 'print(x)' --alone --out r.csv";
+        let ran = shell(&folder, &format!("{{ echo x; seq {rows}; }} | {map} > /dev/full"));
+        assert_eq!((ran.err(), ran.code), (told.as_str(), Some(1)), "{rows}");
+    }
+    assert_eq!(names(&folder), ["t.csv"]);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use parquet::record::{Field, Row};
 use parquet::schema::parser::parse_message_type;
 use std::fs::File;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 const SCHEMA: &str = "message sales {
@@ -148,6 +149,32 @@ fn result(row: &Row) -> Option<f64> {
 
 fn run(folder: &Folder, arguments: &[&str]) -> Ran {
     finish(kal().arg("map").args(arguments).current_dir(folder.path()))
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named_with_the_reason() {
+    let folder = Folder::new("parquet-full");
+    write_table(&folder.path().join("in.parquet"), &[20_000]);
+    for more in ["", "--alone"] {
+        let script = format!(
+            "trap '' XFSZ; ulimit -f 8; exec '{}' map 'sin(id)' in.parquet --out out.parquet {more}",
+            env!("CARGO_BIN_EXE_kal")
+        );
+        let ran = finish(Command::new("sh").args(["-c", &script]).current_dir(folder.path()));
+        let told = "error: cannot write out.parquet: File too large (os error 27)\n";
+        assert_eq!((ran.err(), ran.code), (told, Some(1)), "{more}");
+    }
+}
+
+#[test]
+fn a_compressed_table_is_read_as_it_is() {
+    let folder = Folder::new("parquet-gzip");
+    write_table(&folder.path().join("in.parquet"), &[3, 5]);
+    let plain = run(&folder, &["id * 2", "--alone", "in.parquet"]);
+    assert_eq!(plain.out().lines().nth(8), Some("14"));
+    let zipped = finish(Command::new("gzip").arg("in.parquet").current_dir(folder.path()));
+    assert_eq!(zipped.code, Some(0));
+    assert_eq!(run(&folder, &["id * 2", "--alone", "in.parquet.gz"]), plain);
 }
 
 #[test]

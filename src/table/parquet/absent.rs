@@ -1,6 +1,7 @@
 //! What stands for tables in Parquet in builds without them: there are none.
 
-use super::csv::{MAGIC, NumberColumn, TableError, TableRows};
+use super::csv::{NumberColumn, TableError, TableRows};
+use super::format::PARQUET;
 use super::results::RowResults;
 use std::convert::Infallible;
 use std::fs::File;
@@ -11,7 +12,7 @@ use std::path::Path;
 /// Returns whether a file begins as tables in Parquet do; a pipe does not.
 pub(super) fn is_parquet(file: &File) -> bool {
     let mut magic = [0; 4];
-    file.read_exact_at(&mut magic, 0).is_ok() && &magic == MAGIC
+    file.read_exact_at(&mut magic, 0).is_ok() && &magic == PARQUET
 }
 
 pub(super) struct ParquetReader(Infallible);
