@@ -88,7 +88,8 @@ pub(super) fn debug(
             Loaded::Text(source) => run::evaluate(context, source, AfterError::Stop, reporter),
             Loaded::Stored(program) => run::evaluate_stored(context, program, reporter),
         };
-        let _ = context.output().end_line().and_then(|()| context.output().flush());
+        let shown = context.output().end_line().and_then(|()| context.output().flush());
+        let exit = reporter.printed(shown, exit);
         if context.ending() != Some(Ending::Restart) {
             return exit;
         }

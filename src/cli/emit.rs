@@ -290,6 +290,6 @@ fn write(arguments: &EmitArguments, bytes: &[u8]) -> Result<(), Problem> {
     }
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Problem::BrokenPipe,
-        _ => Problem::Message(format!("standard output: {error}")),
+        _ => Problem::Message(format!("cannot write to standard output: {error}")),
     })
 }

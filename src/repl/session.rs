@@ -239,7 +239,7 @@ impl<'c> ReplSession<'c> {
             let flow = match self.screen.settle() {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => SessionFlow::BrokenPipe,
                 Err(error) => {
-                    self.problem(&format!("standard output: {error}"));
+                    self.problem(&format!("cannot write to standard output: {error}"));
                     SessionFlow::Leave
                 }
                 Ok(()) if self.is_out_of_time && self.time_for_each.is_none() => SessionFlow::OutOfTime,

@@ -15,11 +15,7 @@ pub(crate) fn printed(
     reporter: &mut Reporter,
 ) -> Exit {
     match outcome {
-        Ok(Outcome::Value(value)) => match context.output().value(value) {
-            Ok(()) => Exit::Fine,
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::BrokenPipe,
-            Err(_) => Exit::Failed,
-        },
+        Ok(Outcome::Value(value)) => reporter.printed(context.output().value(value), Exit::Fine),
         Ok(Outcome::Defined { warnings, .. }) => {
             if !warnings.is_empty() {
                 let _ = make_way(context, None);
@@ -35,13 +31,15 @@ pub(crate) fn printed(
             | Outcome::Done,
         ) => Exit::Fine,
         Err(error) => {
-            // If the output is closed, that is why `printd` failed, and no more
-            // is reported.
-            if make_way(context, Some(&error)).is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
-                return Exit::BrokenPipe;
+            let code = error.diagnostics().first().map(|diagnostic| diagnostic.code);
+            let shown = make_way(context, Some(&error));
+            let is_closed = shown.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
+            // That the output cannot be written is why `printd` failed.
+            if is_closed || shown.is_err() && code == Some(ErrorCode::HostFailure) {
+                return reporter.printed(shown, Exit::Failed);
             }
             reporter.error(&error);
-            match error.diagnostics().first().map(|diagnostic| diagnostic.code) {
+            match code {
                 Some(ErrorCode::Interrupted) => Exit::Interrupted,
                 Some(ErrorCode::DeadlineExceeded) => Exit::Deadline,
                 Some(ErrorCode::Internal) => Exit::Bug,

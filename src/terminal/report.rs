@@ -37,6 +37,8 @@ pub(crate) struct Reporter {
     failure: Option<ErrorKind>,
     /// Whether a bug in Kal was reported.
     has_met_bug: bool,
+    /// Whether was reported that standard output cannot be written.
+    has_lost_output: bool,
 }
 
 /// At most this many mistakes of one source are drawn.
@@ -47,7 +49,7 @@ pub(crate) type Sink = Box<dyn FnMut(&str) + Send>;
 
 impl Reporter {
     pub(crate) fn new(colors: Colors) -> Self {
-        Self { colors, elsewhere: None, failure: None, has_met_bug: false }
+        Self { colors, elsewhere: None, failure: None, has_met_bug: false, has_lost_output: false }
     }
 
     /// Returns which streams are written to with colour.
@@ -109,13 +111,15 @@ impl Reporter {
     }
 
     /// Returns how a command that has printed something ends: with `exit`, if
-    /// all of it could be written.
+    /// all of it could be written. The first error is reported.
     pub(crate) fn printed(&mut self, written: io::Result<()>, exit: Exit) -> Exit {
         match written {
             Ok(()) => exit,
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::BrokenPipe,
             Err(error) => {
-                self.problem(&format!("standard output: {error}"));
+                if !std::mem::replace(&mut self.has_lost_output, true) {
+                    self.problem(&format!("cannot write to standard output: {error}"));
+                }
                 Exit::Failed
             }
         }

@@ -455,12 +455,35 @@ fn a_closed_output_ends_it_quietly() {
 #[test]
 fn what_cannot_be_written_is_the_exit_code() {
     let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
-    let told = "error: standard output: No space left on device (os error 28)\n";
-    for arguments in [&["--help"][..], &["--version"], &["-e", "1"], &["check", "--json", "-"], &["repl"]] {
-        let mut command = kal();
-        let ran = run_into(command.args(arguments).stdout(full()), b"1;\n1 +\n");
+    let told = "error: cannot write to standard output: No space left on device (os error 28)\n";
+    let long = "for i = 1, i < 100000 in printd(i)";
+    let commands = [
+        &["--help"][..],
+        &["map", "--help"],
+        &["--version"],
+        &["-e", "1"],
+        &["-e", "printd(1)", "-e", "read()"],
+        &["-e", long, "-e", "1"],
+        &["--interpret", "-e", long],
+        &["-"],
+        &["emit", "ast", "-e", "1"],
+        &["debug", "-b", "f", "-e", "printd(1)"],
+        &["man"],
+        &["completions", "bash"],
+        &["cache", "dir"],
+    ];
+    for arguments in commands {
+        let ran = run_into(kal().args(arguments).env("KAL_CACHE", "/tmp").stdout(full()), b"1\n2\n");
+        assert_eq!((ran.code, ran.err()), (Some(1), told), "{arguments:?}");
+    }
+    for arguments in [&["check", "--json", "-"][..], &["repl"]] {
+        let ran = run_into(kal().args(arguments).stdout(full()), b"1;\n1 +\n");
         assert_eq!((ran.code, ran.err().lines().last()), (Some(1), told.lines().last()), "{arguments:?}");
     }
+    // What else is wrong is said as well.
+    let ran = binary::finish(kal().args(["-e", "1", "-e", "nowhere(2)"]).stdout(full()));
+    assert_eq!(ran.said()[0], "error[E0301] 1:1 this expression calls `nowhere`, which is not defined");
+    assert!(ran.err().ends_with(told), "{}", ran.err());
     let figures: &[&str] = &["--stats", "-e", "1 + 1"];
     for (arguments, into_full) in [(figures, 1), (&["-e", "1 +"], 1), (&["check", "/no/such/file"], 1)] {
         let ran = binary::finish(kal().args(arguments).stderr(full()));
