@@ -3,7 +3,7 @@
 use super::given::Given;
 use super::options::CommonOptions;
 use super::stdin;
-use crate::diagnostic::{Diagnostic, Severity, draw};
+use crate::diagnostic::{Severity, draw};
 use crate::draft::Draft;
 use crate::error::Error;
 use crate::source::Source;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct CheckArguments {
     #[command(flatten)]
     pub(super) given: Given,
-    /// Print one JSON object a line on standard output instead
+    /// Print one JSON object a line on standard output instead, also for a FILE that cannot be read
     #[arg(long)]
     json: bool,
     /// The programs, each checked by itself after the texts of -e; `-` is
@@ -65,23 +65,29 @@ fn program(
     reporter: &mut Reporter,
     json: bool,
 ) -> Result<Exit, CheckError> {
-    let sources = sources(given, file)?;
+    let sources = match (sources(given, file), file) {
+        (Err(error), Some(file)) if json => {
+            let line = draw::json_of_file(&file.to_string_lossy(), &error.to_string());
+            return Ok(reporter.printed(print([line]), Exit::Failed));
+        }
+        (sources, _) => sources?,
+    };
     let engine = options.engine(&given.allow_extern)?;
     let draft = Draft::new(&sources, &engine);
     let findings = draft.findings();
     let failed = findings.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
     let exit = if failed { Exit::Failed } else { Exit::Fine };
     if json {
-        return Ok(reporter.printed(print(&findings), exit));
+        return Ok(reporter.printed(print(findings.iter().map(draw::json)), exit));
     }
     reporter.diagnostics(&findings);
     Ok(exit)
 }
 
-/// Prints diagnostics as JSON, one object a line.
-fn print(diagnostics: &[Diagnostic]) -> io::Result<()> {
+/// Prints JSON objects, one a line.
+fn print(objects: impl IntoIterator<Item = String>) -> io::Result<()> {
     let mut output = io::BufWriter::new(io::stdout().lock());
-    diagnostics.iter().try_for_each(|diagnostic| writeln!(output, "{}", draw::json(diagnostic)))?;
+    objects.into_iter().try_for_each(|object| writeln!(output, "{object}"))?;
     output.flush()
 }
 

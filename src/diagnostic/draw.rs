@@ -201,7 +201,7 @@ fn trace(calls: &[String]) -> String {
 pub fn json(diagnostic: &Diagnostic) -> String {
     let labels: Vec<JsonPlace<'_>> = diagnostic.labels.iter().map(JsonPlace::new).collect();
     let record = Record {
-        code: diagnostic.code.to_string(),
+        code: Some(diagnostic.code.to_string()),
         severity: diagnostic.severity.to_string(),
         message: &diagnostic.message,
         place: labels.first().cloned(),
@@ -212,9 +212,24 @@ pub fn json(diagnostic: &Diagnostic) -> String {
     serde_json::to_string(&record).unwrap_or_default()
 }
 
+/// Returns what is wrong with a whole file in the same form: at its beginning, without a code.
+#[cfg(feature = "cli")]
+pub fn json_of_file(file: &str, message: &str) -> String {
+    let record = Record {
+        code: None,
+        severity: Severity::Error.to_string(),
+        message,
+        place: Some(JsonPlace { file, line: 1, column: 1, end_line: 1, end_column: 1, message: "" }),
+        labels: Vec::new(),
+        help: None,
+        trace: &[],
+    };
+    serde_json::to_string(&record).unwrap_or_default()
+}
+
 #[derive(Serialize)]
 struct Record<'d> {
-    code: String,
+    code: Option<String>,
     severity: String,
     message: &'d str,
     #[serde(flatten)]

@@ -174,13 +174,22 @@ fn several_programs_are_checked_each_by_itself() {
     std::fs::write(folder.path().join("q.kal"), "def g(x) y\n").expect("it can be written");
     std::fs::write(folder.path().join("r.kal"), "f(1)\n").expect("it can be written");
     let ran = in_folder(folder.path(), &["check", "--json", "p.kal", "q.kal", "missing.kal", "r.kal"], "");
-    let files = ran.out().lines().map(|line| {
-        let found: serde_json::Value = serde_json::from_str(line).expect("JSON");
-        found["file"].as_str().expect("a name").to_owned()
-    });
-    assert_eq!(files.collect::<Vec<_>>(), ["q.kal", "r.kal"]);
-    assert!(ran.err().starts_with("error: missing.kal: No such file"), "{}", ran.err());
-    assert_eq!(ran.code, Some(1));
+    let found = ran.out().lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    let found: Vec<serde_json::Value> = found.collect();
+    let files: Vec<_> = found.iter().map(|found| found["file"].as_str().expect("a name")).collect();
+    assert_eq!(files, ["q.kal", "missing.kal", "r.kal"]);
+    // What is wrong with a whole file has no code.
+    let [_, missing, _] = &found[..] else { panic!("{found:?}") };
+    let message = "missing.kal: No such file or directory (os error 2)";
+    assert_eq!((&missing["message"], &missing["severity"]), (&message.into(), &"error".into()));
+    assert_eq!((&missing["line"], missing["code"].is_null()), (&1.into(), true));
+    assert_eq!((ran.err(), ran.code), ("", Some(1)));
+    let ran = in_folder(folder.path(), &["check", "q.kal", "missing.kal"], "");
+    assert!(
+        ran.err().ends_with("error: missing.kal: No such file or directory (os error 2)\n"),
+        "{}",
+        ran.err()
+    );
 }
 
 #[test]
