@@ -3,6 +3,7 @@
 pub(crate) mod report;
 
 use crate::budget::ReachedLimit;
+use crate::host::HostError;
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 use crate::stop::StopRequest;
@@ -244,6 +245,8 @@ pub enum Failure {
     Host {
         /// Its name.
         callee: Name,
+        /// What was passed.
+        passed: Box<[f64]>,
         /// Its error message, or that it panicked.
         message: String,
     },
@@ -308,6 +311,11 @@ impl Failure {
         };
         named.filter(|named| Arc::ptr_eq(named, function)).into_iter().for_each(|named| *named = by.clone());
         self
+    }
+
+    /// Returns the failure of a call of a host function.
+    pub(crate) fn of_host(callee: Name, passed: &[f64], HostError(message): HostError) -> Self {
+        Self::Host { callee, passed: passed.into(), message }
     }
 
     /// Returns the failure for a bug in Kal that no definition shows.

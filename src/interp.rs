@@ -38,7 +38,7 @@ use crate::abi::{HeldVariables, Memory, Variables};
 use crate::budget::ContextBudget;
 use crate::failure::{CallTrace, Failure, RunFailure};
 use crate::host::Outside;
-use crate::host::{ForeignFunction, HostError, HostFunctions};
+use crate::host::{ForeignFunction, HostFunctions};
 use crate::name::{Name, Names};
 use crate::process::GenerationCell;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
@@ -283,7 +283,7 @@ impl Interpreter {
                 return Err(Failure::from(request).into());
             }
             let result = self.hosts.call(name, arguments, outside, &self.stopper);
-            return Ok(result.map_err(|HostError(message)| Failure::Host { callee: name, message })?);
+            return Ok(result.map_err(|error| Failure::of_host(name, arguments, error))?);
         }
         let number = self.links.callee(&mut self.code, callee)?;
         self.enter(self.links.entry(number), arguments, compiled, outside)
@@ -719,7 +719,7 @@ impl Interpreter {
         if let Some(request) = self.take_request() {
             return Err(request.into());
         }
-        state.accumulator = result.map_err(|HostError(message)| Failure::Host { callee: name, message })?;
+        state.accumulator = result.map_err(|error| Failure::of_host(name, arguments, error))?;
         self.is_nonfinite = is_finite && !state.accumulator.is_finite();
         state.at += if from_accumulator { Op::HostA.length() } else { Op::Host.length() };
         Ok(())

@@ -37,7 +37,7 @@ impl FailureReport<'_> {
         let innermost = inner.first().and_then(|calls| calls.functions().first());
         if let (true, Some(function)) = (diagnostic.labels.is_empty(), innermost) {
             let (span, note) = match &stopped.failure {
-                Failure::Host { callee, .. } => failed_call(function, *callee),
+                Failure::Host { callee, passed, .. } => failed_call(function, *callee, passed),
                 _ => None,
             }
             .unwrap_or_else(|| (function.name_span, self.running(function)));
@@ -96,7 +96,7 @@ impl FailureReport<'_> {
             Failure::DeadlineExceeded => {
                 nowhere(ErrorCode::DeadlineExceeded, "the run took longer than allowed".into())
             }
-            Failure::Host { callee, message } => {
+            Failure::Host { callee, message, .. } => {
                 let text = self.names.text(*callee);
                 let name = if printing::is_part(&text) { "print" } else { &text };
                 nowhere(ErrorCode::HostFailure, format!("`{name}` failed: {message}"))
@@ -312,14 +312,23 @@ fn bug(message: &str, function: Option<&Arc<CheckedFunction>>) -> Diagnostic {
     diagnostic.with_help(REPORT)
 }
 
-/// Returns the place of a call that failed in a function, and what it is: of several calls of
-/// the same host function, the first one.
-fn failed_call(function: &CheckedFunction, callee: Name) -> Option<(Span, &'static str)> {
-    let is_call = |node: &CheckedNode| matches!(node, CheckedNode::Call(index) if function.callees[*index as usize].name == callee);
-    let first = function.callees.iter().find(|call| call.name == callee)?.span;
-    let mut calls = function.nodes.iter().zip(function.spans.iter()).filter(|(node, _)| is_call(node));
-    let is_only = calls.all(|(_, span)| span == first);
-    Some((first, if is_only { "this call" } else { "this call, or a later one" }))
+/// Returns the place of a call of a host function that failed, and what it is: of several calls
+/// that may have passed these arguments, the first one.
+fn failed_call(function: &CheckedFunction, callee: Name, passed: &[f64]) -> Option<(Span, &'static str)> {
+    let nodes = &function.nodes;
+    let is_call = |at: &usize| matches!(nodes[*at], CheckedNode::Call(index) if function.callees[index as usize].name == callee);
+    // The arguments are before the call, the last one next to it.
+    let may_pass = |at: &usize| {
+        let numbers = nodes[..*at].iter().rev().map_while(|node| {
+            let CheckedNode::Number(number) = node else { return None };
+            function.numbers.get(*number as usize)
+        });
+        passed.iter().rev().zip(numbers).all(|(passed, number)| passed.to_bits() == number.to_bits())
+    };
+    let spans: Vec<Span> = function.spans.iter().collect();
+    let mut calls = (0..nodes.len()).filter(is_call).filter(may_pass).map(|at| spans[at]);
+    let first = calls.next()?;
+    Some((first, if calls.all(|span| span == first) { "this call" } else { "this call, or a later one" }))
 }
 
 /// Returns the line after a call on which its source defines the function.

@@ -14,7 +14,6 @@ use super::tier::{self, Tier};
 use super::{Jit, nanoseconds};
 use crate::codegen::LoopEntry;
 use crate::failure::{Failure, RunFailure};
-use crate::host::HostError;
 use crate::host::Outside;
 use crate::interp::{CallSite, InterpretedTier};
 use crate::name::Name;
@@ -181,8 +180,7 @@ impl RuntimeCallbacks for JitRun<'_> {
             self.fail(Failure::from(request));
             return None;
         }
-        let fail = |HostError(message)| self.fail(Failure::Host { callee, message });
-        result.map_err(fail).ok()
+        result.map_err(|error| self.fail(Failure::of_host(callee, arguments, error))).ok()
     }
 
     fn hot(&mut self, address: usize) {
