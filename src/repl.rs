@@ -118,7 +118,7 @@ pub(crate) fn start(
     }
     match resumed.as_ref().zip(file) {
         // What the user's own file defines is in it.
-        Some((resumed, file)) => tell(&session, resumed, file),
+        Some((resumed, file)) => tell(&mut session, resumed, file),
         None if arguments.no_init => {}
         None => session.run_init(),
     }
@@ -145,8 +145,12 @@ pub(crate) fn start(
 }
 
 /// Says what was resumed.
-fn tell(session: &ReplSession<'_>, resumed: &Resumed, file: &Path) {
+fn tell(session: &mut ReplSession<'_>, resumed: &Resumed, file: &Path) {
     let file = terminal::file::shown(file);
+    if !resumed.left_out.is_empty() {
+        session.error(&Error::Invalid(resumed.left_out.clone()));
+        session.screen.line(&format!("{file} is resumed without these items, and keeps them"));
+    }
     if let Some(reason) = &resumed.without_code {
         let line = format!("{file} is resumed without its code ({reason}): what is called is compiled again");
         session.screen.line(&line);

@@ -1,9 +1,11 @@
 //! Saving a context, and going on with it in another process.
 
 use super::{Context, Error};
+use crate::diagnostic::Diagnostic;
 use crate::host::RandomNumbers;
 use crate::saved_session::{SavedSession, SavedValues};
 use crate::source::Source;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A context as bytes.
@@ -24,6 +26,9 @@ pub struct Resumed {
     /// calls is compiled again. `None` if the code is used, or there is none, or no
     /// [cache](crate::Config::cache).
     pub without_code: Option<String>,
+    /// Why items of its script are left out: the file of a module that it imports is gone or has
+    /// changed. The session that was saved still has them.
+    pub left_out: Vec<Diagnostic>,
 }
 
 impl Context {
@@ -88,12 +93,13 @@ impl Context {
     ///
     /// In a new context that compiles lazily nothing is read and nothing compiled, if this
     /// build has made the session for this user and processor. Otherwise its script runs;
-    /// the result says why.
+    /// the result says why. Items that are refused, such as the import of a module whose file
+    /// is gone, are left out, and the result says which.
     ///
     /// # Errors
     /// [`Error::DamagedSession`] for bytes that are no session, without effect;
-    /// [`Error::Invalid`] or [`Error::Failed`] if an item of the script cannot be run, as
-    /// with a module that has changed. Items before it stay in effect.
+    /// [`Error::Failed`] and others if the script is stopped, or a limit reached. Items before
+    /// stay in effect.
     pub fn resume(&mut self, name: &str, bytes: &[u8]) -> Result<Resumed, Error> {
         let SavedSession { script, values, pack } =
             SavedSession::from_bytes(bytes).map_err(Error::DamagedSession)?;
@@ -103,13 +109,26 @@ impl Context {
             Some(_) if pack.is_empty() => None,
             Some(_) => self.engine.resume_session(&script, pack).err(),
         };
-        self.run_all(&script)?;
-        let Some(values) = values else { return Ok(Resumed { without_code }) };
+        let mut left_out = Vec::new();
+        let mut stopped = Ok(());
+        let _ = self.run_for_values(&script, &mut |_, outcome| match outcome {
+            Ok(_) => ControlFlow::Continue(()),
+            Err(Error::Invalid(mistakes)) => {
+                left_out.extend(mistakes);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                stopped = Err(error);
+                ControlFlow::Break(())
+            }
+        });
+        stopped?;
+        let Some(values) = values else { return Ok(Resumed { without_code, left_out }) };
         for (name, bits) in values.variables {
             // What is not declared any more is in a module that has changed.
             let _ = self.set_variable(&name, f64::from_bits(bits));
         }
         self.outside.state.random = RandomNumbers::of_state(values.random);
-        Ok(Resumed { without_code })
+        Ok(Resumed { without_code, left_out })
     }
 }

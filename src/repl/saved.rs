@@ -7,7 +7,7 @@
 
 use super::command::CommandError;
 use super::session::ReplSession;
-use super::session_file::{SUPERSEDED, is_of_session};
+use super::session_file::is_of_session;
 use crate::bytes::checksum;
 use crate::host::decimal::counted;
 use crate::saved_session::is_session;
@@ -19,8 +19,7 @@ const MARK: &str = "# Written by :save. Checksum: ";
 
 pub(super) fn save(session: &mut ReplSession<'_>, argument: &str) -> Result<(), CommandError> {
     let path = chosen(session, argument, "save")?;
-    let superseded = session.file.is_superseded(&path).then_some(SUPERSEDED);
-    if let Some(reason) = superseded.or_else(|| reason_to_keep(&path)) {
+    if let Some(reason) = session.file.reason_to_keep(&path).or_else(|| reason_to_keep(&path)) {
         let shown = file::shown(&path);
         return Err(CommandError::Text(format!("{shown} {reason}; `:save! {shown}` overwrites it")));
     }

@@ -641,6 +641,9 @@ pub(super) fn drop(session: &mut ReplSession<'_>, name: &str) -> Result<(), Comm
 }
 
 pub(super) fn reset(session: &mut ReplSession<'_>, _: &str) -> Result<(), CommandError> {
+    // What was saved is not replaced by nothing.
+    session.save_automatically(true);
+    let kept = session.file.end_automatic().map(file::shown);
     session.context.reset();
     session.watches.clear();
     session.loaded = None;
@@ -654,5 +657,8 @@ pub(super) fn reset(session: &mut ReplSession<'_>, _: &str) -> Result<(), Comman
         Some(tally) => format!("everything was removed; init.kal ran again: {}", tally.text()),
         None => "everything was removed".into(),
     });
+    if let Some(kept) = kept {
+        session.screen.line(&format!("{kept} keeps what was saved; autosave is off"));
+    }
     Ok(())
 }

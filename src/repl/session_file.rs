@@ -14,8 +14,11 @@ use std::time::Instant;
 /// What the names of files with sessions end with.
 const ENDING: &str = "kses";
 
-/// What is wrong with a file that another session has written.
-pub(super) const SUPERSEDED: &str = "was written by another session in the meantime";
+/// Why a file is kept that another session has written.
+const SUPERSEDED: &str = "was written by another session in the meantime";
+
+/// Why a file is kept that was not resumed as a whole.
+const HOLDS_MORE: &str = "holds what this session was resumed without";
 
 /// Writing a session after inputs takes at most one in this many parts of the time.
 const SHARE: u32 = 20;
@@ -32,6 +35,8 @@ pub(super) struct SessionFile {
     version: Option<FileVersion>,
     /// When it is written next at the earliest, but for the end.
     next: Option<Instant>,
+    /// Whether it has items that were left out when it was resumed.
+    holds_more: bool,
 }
 
 /// What tells a file from one that has taken its place: its device, number, size, and when it was
@@ -68,12 +73,13 @@ impl SessionFile {
         path: &Path,
     ) -> Result<(Self, Option<Resumed>), CommandError> {
         let version = FileVersion::of(path);
-        let this = Self { path: Some(path.to_owned()), version, ..Self::default() };
+        let mut this = Self { path: Some(path.to_owned()), version, ..Self::default() };
         let bytes = match std::fs::read(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok((this, None)),
             read => read.map_err(|error| CommandError::File { path: path.to_owned(), error })?,
         };
         let resumed = context.resume(&file::shown(path), &bytes)?;
+        this.holds_more = !resumed.left_out.is_empty();
         Ok((this, Some(resumed)))
     }
 
@@ -82,10 +88,14 @@ impl SessionFile {
         self.path.as_deref()
     }
 
-    /// Returns whether a path is that of the session, and something else has written the file
-    /// since: another prompt with the same session.
-    pub(super) fn is_superseded(&self, path: &Path) -> bool {
-        self.path() == Some(path) && FileVersion::of(path).is_some_and(|now| self.version != Some(now))
+    /// Returns why a file should not be overwritten, if it is that of the session: another prompt
+    /// with the same session has written it since, or there is more in it.
+    pub(super) fn reason_to_keep(&self, path: &Path) -> Option<&'static str> {
+        let now = FileVersion::of(path).filter(|_| self.path() == Some(path))?;
+        match self.version {
+            Some(known) if known == now => self.holds_more.then_some(HOLDS_MORE),
+            Some(_) | None => Some(SUPERSEDED),
+        }
     }
 
     /// Writes a session to a file, which becomes that of the session. Returns why there is no
@@ -105,6 +115,7 @@ impl SessionFile {
         write_atomically(path, bytes).map_err(failed)?;
         self.written = Some(identity(bytes));
         self.version = FileVersion::of(path);
+        self.holds_more = false;
         Ok(())
     }
 
@@ -118,6 +129,11 @@ impl SessionFile {
         }
         self.is_automatic = is_automatic;
         Ok(())
+    }
+
+    /// Ends writing it after every input. Returns where it is, if that was done.
+    pub(super) fn end_automatic(&mut self) -> Option<&Path> {
+        self.path.as_deref().filter(|_| std::mem::take(&mut self.is_automatic))
     }
 
     /// Writes the session if that is to be done after every input and it has changed: not
@@ -137,11 +153,9 @@ impl SessionFile {
             if self.written == Some(identity(&saved.bytes)) {
                 return Ok(());
             }
-            if self.is_superseded(&path) {
+            if let Some(reason) = self.reason_to_keep(&path) {
                 let shown = file::shown(&path);
-                return Err(CommandError::Text(format!(
-                    "{shown} {SUPERSEDED}; `:save! {shown}` overwrites it"
-                )));
+                return Err(CommandError::Text(format!("{shown} {reason}; `:save! {shown}` overwrites it")));
             }
             self.write(&path, &saved.bytes)
         });

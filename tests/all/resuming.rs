@@ -1,7 +1,7 @@
 //! Sessions that are saved and resumed: nothing is lost, nothing is compiled again, and no
 //! damage is an answer.
 
-use crate::binary::{feed, finish, kal};
+use crate::binary::{Ran, feed, finish, kal};
 use crate::choices::{Choices, Random};
 use crate::programs;
 use crate::scale;
@@ -343,15 +343,65 @@ fn what_another_prompt_has_saved_is_not_overwritten() {
     assert_eq!(feed(&mut prompt(), typed.as_bytes()).err(), "", "its own changes are its own");
 }
 
+/// Types inputs at a prompt that is started in a folder.
+fn typed_in(folder: &Path, arguments: &[&str], typed: &str) -> Ran {
+    let mut command = kal();
+    command.env("KAL_CACHE", folder.join("cache")).env("XDG_STATE_HOME", folder);
+    command.args(["repl", "--no-init"]).args(arguments).current_dir(folder);
+    feed(&mut command, typed.as_bytes())
+}
+
+#[test]
+fn a_session_goes_on_without_a_module_that_is_gone_and_keeps_it() {
+    let folder = TempDir::new().expect("there is room");
+    let prompt = |arguments: &[&str], typed: &str| typed_in(folder.path(), arguments, typed);
+    let geo = folder.path().join("geo.kal");
+    let text = "def area(x) x * x\nvar unit = 7\n";
+    std::fs::write(&geo, text).expect("it can be written");
+    let typed = "var w = 5\nimport geo\ndef f(x) area(x) + unit\ndef g(x) area(x)\ndef h(x) x + w\n\
+                 unit = 9\nh(1)\n:save w.kses\n";
+    let ran = prompt(&[], typed);
+    assert_eq!((ran.err(), ran.code), ("", Some(0)));
+    let file = folder.path().join("w.kses");
+    let saved = std::fs::read(&file).expect("it was saved");
+
+    std::fs::remove_file(&geo).expect("it is there");
+    let ran = prompt(&["--resume", "w.kses"], "h(2)\ng(3)\n:save\n:autosave on\ndef i(x) x\n");
+    let said = ran.said();
+    assert_eq!(said[0], "error[E0209] 1:8 there is no module `geo`");
+    assert!(said.iter().any(|line| line.ends_with("unknown variable `unit`")), "{said:?}");
+    assert!(said.iter().any(|line| line.ends_with("`g` calls `area`, which is not defined")), "{said:?}");
+    let resumed = "w.kses is resumed without these items, and keeps them\nw.kses: 2 definitions resumed\n7\n";
+    assert!(ran.out().starts_with(resumed), "{}", ran.out());
+    let kept = "error: w.kses holds what this session was resumed without; `:save! w.kses` overwrites it";
+    assert_eq!(said.iter().filter(|line| *line == kept).count(), 2, "{said:?}");
+    assert_eq!(ran.code, Some(1));
+    assert!(std::fs::read(&file).expect("it is there") == saved);
+
+    std::fs::write(&geo, text).expect("it can be written");
+    let ran = prompt(&["--resume", "w.kses"], "f(2)\nh(2)\nunit\n:save\n");
+    let expected = "w.kses: 3 definitions resumed\n13\n7\n9\nw.kses: 3 definitions saved\n";
+    assert_eq!((ran.out(), ran.err()), (expected, ""));
+}
+
+#[test]
+fn a_reset_loses_nothing_that_is_saved_after_every_input() {
+    let folder = TempDir::new().expect("there is room");
+    let prompt = |arguments: &[&str], typed: &str| typed_in(folder.path(), arguments, typed);
+    let many: String = (0..50).map(|number| format!("def f{number}(x) x + {number}\n")).collect();
+    let typed = format!(":save w.kses\n:autosave on\n{many}:reset\ndef g(x) x\n");
+    let ran = prompt(&[], &typed);
+    let expected = "everything was removed\nw.kses keeps what was saved; autosave is off\ng(x) defined\n";
+    assert!(ran.out().ends_with(expected) && ran.err().is_empty(), "{}{}", ran.out(), ran.err());
+    let ran = prompt(&["--resume", "w.kses"], "f0(1) + f49(1)\n:reset\n");
+    let expected = "w.kses: 50 definitions resumed\n51\neverything was removed\n";
+    assert_eq!((ran.out(), ran.err()), (expected, ""));
+}
+
 #[test]
 fn the_prompt_saves_and_goes_on() {
     let folder = TempDir::new().expect("there is room");
-    let prompt = |arguments: &[&str], typed: &str| {
-        let mut command = kal();
-        command.env("KAL_CACHE", folder.path().join("cache")).env("XDG_STATE_HOME", folder.path());
-        command.args(["repl", "--no-init"]).args(arguments).current_dir(folder.path());
-        feed(&mut command, typed.as_bytes())
-    };
+    let prompt = |arguments: &[&str], typed: &str| typed_in(folder.path(), arguments, typed);
     let ran = prompt(&["--resume", "w.kses"], "def f(x) x * 2\nvar v = 0.1 + 0.2\nf(4)\n:save\n");
     assert_eq!(
         (ran.out(), ran.err()),
