@@ -96,7 +96,8 @@ fn tick_text(value: f64, step: f64) -> String {
 }
 
 /// Returns the curves in Braille characters, with axes, `width` columns wide.
-/// Several curves differ in their colours, or without colours in their dashes.
+/// Several curves differ in their colours, or without colours in their dashes, and more than two
+/// in letters as well.
 pub(super) fn draw(curves: &[Curve], width: usize, has_color: bool) -> Option<String> {
     let range = range(curves)?;
     let domain = curves.first()?.domain;
@@ -110,6 +111,10 @@ pub(super) fn draw(curves: &[Curve], width: usize, has_color: bool) -> Option<St
     let mut canvas = Canvas::new(columns, rows);
     for (number, curve) in curves.iter().enumerate() {
         canvas.curve(curve, range, Pen { number, is_dashed: !has_color, drawn: 0.0 });
+    }
+    let has_letters = !has_color && curves.len() > 2;
+    for (number, curve) in curves.iter().enumerate().filter(|_| has_letters) {
+        canvas.letters(curve, range, letter(number), LETTERS * number / curves.len());
     }
     let colors = (has_color && curves.len() > 1).then_some(palette::CURVES);
     let zero = (range.0 < 0.0 && range.1 > 0.0).then(|| row(0.0, range, rows));
@@ -125,16 +130,25 @@ pub(super) fn draw(curves: &[Curve], width: usize, has_color: bool) -> Option<St
     }
     picture.push_str(&foot(domain, margin, columns));
     if curves.len() > 1 {
-        picture += &format!("\n{:>margin$}  {}", "", legend(curves, colors));
+        picture += &format!("\n{:>margin$}  {}", "", legend(curves, colors, has_letters));
     }
     Some(picture)
 }
 
+/// The columns from one letter of a curve to the next.
+const LETTERS: usize = 12;
+
+/// Returns the letter that a curve has without colours.
+fn letter(number: usize) -> char {
+    char::from(b'a' + (number % 26) as u8)
+}
+
 /// Returns the legend: how each curve looks.
-fn legend(curves: &[Curve], colors: Option<&[&str]>) -> String {
+fn legend(curves: &[Curve], colors: Option<&[&str]>, has_letters: bool) -> String {
     let entry = |(number, curve): (usize, &Curve)| match colors {
         Some(colors) => paint(colors[number % colors.len()], &format!("── {}", curve.label)),
-        None => format!("{} {}", ["──", "╌╌", "┈┈"][number.min(2)], curve.label),
+        None if has_letters => format!("{} {}", letter(number), curve.label),
+        None => format!("{} {}", ["──", "╌╌"][number.min(1)], curve.label),
     };
     let entries: Vec<String> = curves.iter().enumerate().map(entry).collect();
     entries.join("   ")
@@ -173,6 +187,8 @@ struct Canvas {
     cells: Vec<u8>,
     /// The curve that was drawn last in each character.
     owners: Vec<usize>,
+    /// The letter in place of the dots of a character.
+    letters: Vec<Option<char>>,
 }
 
 /// The pen that draws a curve.
@@ -200,7 +216,8 @@ impl Pen {
 
 impl Canvas {
     fn new(columns: usize, rows: usize) -> Self {
-        Self { columns, rows, cells: vec![0; columns * rows], owners: vec![0; columns * rows] }
+        let count = columns * rows;
+        Self { columns, rows, cells: vec![0; count], owners: vec![0; count], letters: vec![None; count] }
     }
 
     fn curve(&mut self, curve: &Curve, (low, high): (f64, f64), mut pen: Pen) {
@@ -220,6 +237,19 @@ impl Canvas {
                 pen.drawn += length(from, to);
             }
             before = here;
+        }
+    }
+
+    /// Puts a letter on a curve now and then, from a column on, unless another one is there.
+    fn letters(&mut self, curve: &Curve, (low, high): (f64, f64), letter: char, from: usize) {
+        let last = (curve.values.len().max(1) - 1) as f64;
+        let share = last / (self.columns.max(2) - 1) as f64;
+        for column in (from..self.columns).step_by(LETTERS) {
+            let value = curve.values.get((column as f64 * share).round() as usize);
+            if let Some(value) = value.filter(|value| (low..=high).contains(value)) {
+                let cell = row(*value, (low, high), self.rows) * self.columns + column;
+                self.letters[cell].get_or_insert(letter);
+            }
         }
     }
 
@@ -252,6 +282,7 @@ impl Canvas {
     fn line(&self, row: usize, empty: char, colors: Option<&[&str]>) -> String {
         let cells = row * self.columns..(row + 1) * self.columns;
         let character = |cell: usize| match (self.cells[cell], colors) {
+            (_, None) if self.letters[cell].is_some() => String::from_iter(self.letters[cell]),
             (0, _) => empty.to_string(),
             (dots, None) => braille(dots).to_string(),
             (dots, Some(colors)) => {
@@ -310,6 +341,17 @@ mod tests {
         let part = |lines: Vec<&str>| dots(&lines.concat());
         let (upper, lower) = (plain.lines().take(half).collect(), plain.lines().skip(half).collect());
         assert!(part(upper) > part(lower) * 5 / 4, "{plain}");
+        let three = draw(&[one.clone(), two.clone(), curve("flat", 0.0)], 80, false).unwrap();
+        assert!(three.ends_with("a up   b down   c flat"), "{three}");
+        let picture = three.lines().filter(|line| line.contains(['│', '┤']));
+        let places = |letter| {
+            let rows = picture.clone().enumerate();
+            rows.filter(|(_, line)| line.contains(letter)).map(|(row, _)| row).collect::<Vec<_>>()
+        };
+        // One falls from the top, one rises to it, and one stays in the middle.
+        let (up, down, flat) = (places('a'), places('b'), places('c'));
+        assert!(up.len() > 4 && down.len() > 4 && flat.len() == 1, "{three}");
+        assert!(up.last() <= flat.first() && flat.last() <= down.first(), "{three}");
         let colored = draw(&[one, two], 80, true).unwrap();
         for color in &palette::CURVES[..2] {
             assert!(colored.matches(color).count() > 30, "{colored}");
