@@ -25,7 +25,7 @@ impl Inner {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         let rest = rest.trim();
         let functions = [self.expected.clone(), functions].concat();
-        let usage = |usage: &str| Err(BreakpointError::Usage(format!("bp {usage}")));
+        let usage = |usage: &str| Err(BreakpointError::Usage(format!("bp {usage}; `bp` lists the numbers")));
         let changed = match (word, rest) {
             ("", _) => return Ok(self.list_breakpoints(&functions)),
             ("error", "" | "on" | "off") => Ok(self.stop_at_errors(rest != "off")),

@@ -536,6 +536,7 @@ fn compound(text: &str, operator: Span) -> Option<ForeignSyntax> {
     };
     if let Some((symbol, help, start)) = OPERATORS.iter().find_map(of_operator) {
         let help = match symbol {
+            "++" => format!("write `{} += 1`", incremented(text, start)),
             "=>" if has_parameters(text, start) => NAMELESS.to_owned(),
             "<<" if line_up_to(text, start).contains("cout") => PRINT.to_owned(),
             ":=" => match defined(text, start) {
@@ -551,6 +552,15 @@ fn compound(text: &str, operator: Span) -> Option<ForeignSyntax> {
         let (left, right) = operands(text, start, start + symbol.len() as u32);
         Some(no_operator(symbol, start, format!("write `{left} = {left} {} {right}`", &symbol[..1])))
     })
+}
+
+/// Returns the variable before or after the `++` at `start`; `x` if there is none.
+fn incremented(text: &str, start: u32) -> &str {
+    let (before, after) = (line_up_to(text, start).trim_end(), line_from(text, start + 2).trim_start());
+    let left = &before[before.trim_end_matches(unicode_ident::is_xid_continue).len()..];
+    let right = &after[..after.len() - after.trim_start_matches(unicode_ident::is_xid_continue).len()];
+    let is_name = |word: &&str| word.starts_with(unicode_ident::is_xid_start);
+    [left, right].into_iter().filter_map(short).find(is_name).unwrap_or("x")
 }
 
 /// Returns whether the `@` at `place` makes a function: `@(x) x + 1`, `@sin`.

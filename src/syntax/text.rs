@@ -1,12 +1,17 @@
 //! Texts in quotes: what `print` and `write` may have among their arguments.
 
+use crate::source::Span;
+use std::str::Chars;
+
 /// Why a text is malformed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MalformedText {
     /// It does not end on its line.
     Unclosed,
-    /// A `\` with something behind it that has no meaning.
-    UnknownEscape,
+    /// A `\` with something after it that has no meaning, at this place in the token.
+    UnknownEscape(Span),
+    /// A `\u{…}` with a number that no character has, at this place in the token.
+    NoCharacter(Span),
     /// Its quotes are typographic.
     TypographicQuotes,
 }
@@ -16,8 +21,17 @@ impl MalformedText {
     pub fn reason(self) -> &'static str {
         match self {
             Self::Unclosed => "no `\"` closes it on this line",
-            Self::UnknownEscape => "a `\\` without a meaning",
+            Self::UnknownEscape(_) => "a `\\` without a meaning",
+            Self::NoCharacter(_) => "no character has this number",
             Self::TypographicQuotes => "typographic quotes",
+        }
+    }
+
+    /// Returns its place in the token, if that is a part of it.
+    pub fn place(self) -> Option<Span> {
+        match self {
+            Self::Unclosed | Self::TypographicQuotes => None,
+            Self::UnknownEscape(place) | Self::NoCharacter(place) => Some(place),
         }
     }
 
@@ -26,7 +40,10 @@ impl MalformedText {
         match self {
             Self::Unclosed => "a line feed in a text is written `\\n`",
             Self::TypographicQuotes => "write `\"…\"`",
-            Self::UnknownEscape => {
+            Self::NoCharacter(_) => {
+                "characters are `\\u{0}` to `\\u{10ffff}`, but for `\\u{d800}` to `\\u{dfff}`"
+            }
+            Self::UnknownEscape(_) => {
                 "`\\n` is a line feed, `\\t` a tab, `\\\"` a quote, `\\\\` a backslash, `\\u{b5}` the character U+00B5"
             }
         }
@@ -39,11 +56,16 @@ impl MalformedText {
 /// If it is malformed.
 pub fn value(token: &str) -> Result<String, MalformedText> {
     let mut text = String::new();
+    let offset = |rest: &Chars<'_>| token.len() - rest.as_str().len();
     let mut rest = token.strip_prefix('"').ok_or(MalformedText::TypographicQuotes)?.chars();
     while let Some(character) = rest.next() {
         match character {
             '"' => return Ok(text),
-            '\\' => text.push(escaped(&mut rest).ok_or(MalformedText::UnknownEscape)?),
+            '\\' => {
+                let start = offset(&rest) - 1;
+                let escaped = escaped(&mut rest);
+                text.push(escaped.map_err(|mistake| mistake(Span::new(start, offset(&rest))))?);
+            }
             other => text.push(other),
         }
     }
@@ -63,22 +85,28 @@ pub fn typographic(quote: &str, after: &str) -> Option<usize> {
     (at > 0 && last != begins).then_some(at + last.len_utf8())
 }
 
-/// Returns the character that stands behind a `\`.
-fn escaped(rest: &mut std::str::Chars<'_>) -> Option<char> {
-    Some(match rest.next()? {
+/// Returns the character that stands after a `\`.
+///
+/// # Errors
+/// What is wrong, at a place.
+fn escaped(rest: &mut Chars<'_>) -> Result<char, fn(Span) -> MalformedText> {
+    let unknown: fn(Span) -> MalformedText = MalformedText::UnknownEscape;
+    Ok(match rest.next().ok_or(unknown)? {
         'n' => '\n',
         't' => '\t',
         '"' => '"',
         '\\' => '\\',
         'u' => {
-            let (digits, after) = rest.as_str().strip_prefix('{')?.split_once('}')?;
-            let is_number =
-                (1..=6).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-            let code = u32::from_str_radix(digits, 16).ok().filter(|_| is_number)?;
+            let braced = rest.as_str().strip_prefix('{').and_then(|after| after.split_once('}'));
+            let (digits, after) = braced.ok_or(unknown)?;
+            if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+                return Err(unknown);
+            }
             *rest = after.chars();
-            char::from_u32(code)?
+            let code = u32::from_str_radix(digits, 16).ok().filter(|_| digits.len() <= 6);
+            code.and_then(char::from_u32).ok_or(MalformedText::NoCharacter as fn(Span) -> MalformedText)?
         }
-        _ => return None,
+        _ => return Err(unknown),
     })
 }
 
@@ -95,11 +123,13 @@ mod tests {
             (r#""\u{b5}\u{1F600}x""#, Ok("µ😀x")),
             (r#""a"#, Err(MalformedText::Unclosed)),
             (r#""a\""#, Err(MalformedText::Unclosed)),
-            (r#""\x""#, Err(MalformedText::UnknownEscape)),
-            (r#""\u{}""#, Err(MalformedText::UnknownEscape)),
-            (r#""\u{d800}""#, Err(MalformedText::UnknownEscape)),
-            (r#""\u{+41}""#, Err(MalformedText::UnknownEscape)),
-            (r#""\u41""#, Err(MalformedText::UnknownEscape)),
+            (r#""\x""#, Err(MalformedText::UnknownEscape(Span::new(1, 3)))),
+            (r#""\u{}""#, Err(MalformedText::UnknownEscape(Span::new(1, 3)))),
+            (r#""a\u{d800}b""#, Err(MalformedText::NoCharacter(Span::new(2, 10)))),
+            (r#""\u{110000}""#, Err(MalformedText::NoCharacter(Span::new(1, 11)))),
+            (r#""\u{00000041}""#, Err(MalformedText::NoCharacter(Span::new(1, 13)))),
+            (r#""\u{+41}""#, Err(MalformedText::UnknownEscape(Span::new(1, 3)))),
+            (r#""\u41""#, Err(MalformedText::UnknownEscape(Span::new(1, 3)))),
         ];
         for (token, expected) in cases {
             assert_eq!(value(token), expected.map(str::to_owned), "{token}");

@@ -359,7 +359,11 @@ impl Tokens {
             FaultKind::Stopped(request) => request.while_reading(&self.source, self.span(token)),
             FaultKind::MalformedText(malformed) => {
                 let message = format!("`{}` is not a well-formed text", shortened(self.text(token)));
-                Diagnostic::error(ErrorCode::MalformedText, &self.source, self.span(token), message)
+                let whole = self.span(token);
+                let within =
+                    |part: Span| Span { start: whole.start + part.start, end: whole.start + part.end };
+                let place = malformed.place().map_or(whole, within);
+                Diagnostic::error(ErrorCode::MalformedText, &self.source, place, message)
                     .with_note(malformed.reason())
                     .with_help(malformed.advice())
             }

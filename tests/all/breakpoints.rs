@@ -131,7 +131,7 @@ fn breakpoints_say_at_once_where_they_are() {
         "error: in the condition `zz`, column 1: unknown variable `zz`",
         "error: in the condition `x ==`, column 3: expected an expression after `==`, found the end of the input",
         "8: gone.kal:3: nothing has been read from `gone.kal` yet; kept until it is",
-        "error: usage: bp rm N",
+        "error: usage: bp rm N; `bp` lists the numbers",
         "1: 5 (p.kal:5:5)",
         "2: 7 (p.kal:7:5)",
         "3: nosuch",

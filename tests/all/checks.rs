@@ -41,6 +41,17 @@ fn everything_wrong_is_said_once_and_in_order() {
 }
 
 #[test]
+fn a_missing_body_is_called_so() {
+    for text in ["def f(x)\ndef g(y) y\n", "def f(x)\n", "def binary + 5 (a b)\nextern sin(x)\n"] {
+        let ran = binary::run_with(&["check", "-"], text.as_bytes());
+        assert_eq!(ran.code, Some(1), "{text}");
+        assert!(ran.err().contains("^ the body must follow, an expression"), "{text}: {}", ran.err());
+        let head = text.find(')').expect("it has parameters") + 1;
+        assert!(ran.err().contains(&format!("<stdin>:1:{head}\n")), "{text}: {}", ran.err());
+    }
+}
+
+#[test]
 fn every_lint_is_reached() {
     let said: String = files().iter().flat_map(|path| checked(path).0).collect();
     for code in ErrorCode::ALL.iter().filter(|code| code.is_lint()) {

@@ -86,8 +86,12 @@ impl SyntaxFailure {
                     ErrorCode::UnexpectedToken
                 };
                 let diagnostic = match self.lacking(tokens, start) {
-                    Some(token) => Diagnostic::error(code, source, tokens.span(token), message)
-                        .with_note("an expression must follow"),
+                    Some(token) => Diagnostic::error(code, source, tokens.span(token), message).with_note(
+                        match self.follows_head(tokens, start) {
+                            true => "the body must follow, an expression",
+                            false => "an expression must follow",
+                        },
+                    ),
                     None => Diagnostic::error(code, source, place, message).with_note(self.role(tokens)),
                 };
                 match open {
@@ -133,15 +137,19 @@ impl SyntaxFailure {
     /// Returns whether the body of a definition begins with another one, on a line that is
     /// indented.
     fn is_nested(self, tokens: &Tokens, start: usize) -> bool {
-        let terminals = tokens.terminals();
-        let is_inner = terminals[start] == Terminal::Def && terminals.get(self.at) == Some(&Terminal::Def);
-        let follows_head =
-            self.previous(start).is_some_and(|before| terminals[before] == Terminal::RightParenthesis);
+        let is_inner = tokens.terminals().get(self.at) == Some(&Terminal::Def);
         let is_indented = || {
             let before = &tokens.source().text()[..tokens.span(self.at).start as usize];
             before.ends_with([' ', '\t']) && before.trim_end_matches([' ', '\t']).ends_with('\n')
         };
-        is_inner && follows_head && is_indented()
+        is_inner && self.follows_head(tokens, start) && is_indented()
+    }
+
+    /// Returns whether the body of a definition begins here.
+    fn follows_head(self, tokens: &Tokens, start: usize) -> bool {
+        let terminals = tokens.terminals();
+        let before = self.previous(start).map(|before| terminals[before]);
+        terminals.get(start) == Some(&Terminal::Def) && before == Some(Terminal::RightParenthesis)
     }
 
     /// Returns the diagnostic for a word of other languages here, or before.
@@ -262,7 +270,9 @@ impl SyntaxFailure {
             && tokens.text(self.at - 1) == "-"
             && self.ends_decrement(tokens)
         {
-            return Some("write `x -= 1`".into());
+            let variable =
+                if before(3) == Some(Terminal::Identifier) { tokens.text(self.at - 3) } else { "x" };
+            return Some(format!("write `{variable} -= 1`"));
         }
         if before(1) == Some(Terminal::Operator)
             && matches!(here, Some(Terminal::Comma | Terminal::RightParenthesis))
@@ -272,6 +282,16 @@ impl SyntaxFailure {
         }
         if here == Some(Terminal::Comma) && expects(Terminal::Identifier) {
             return Some("parameters are names: `def f(x y) x + y`".into());
+        }
+        if here == Some(Terminal::Comma)
+            && before(1) == Some(Terminal::LeftParenthesis)
+            && before(2) == Some(Terminal::Identifier)
+        {
+            let called = tokens.text(self.at - 2);
+            return Some(match tokens.terminals().get(self.at + 1) {
+                Some(Terminal::RightParenthesis) => format!("a call without arguments is `{called}()`"),
+                _ => format!("a comma is between two arguments: `{called}(x, y)`"),
+            });
         }
         if here == Some(Terminal::Comma) && expects(Terminal::RightParenthesis) {
             return Some(foreign::advice_on_list(tokens.source(), tokens.span(self.at)).into());
