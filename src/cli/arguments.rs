@@ -296,7 +296,8 @@ fn is_bare(path: &Path) -> bool {
 
 /// Removes the options that do not apply to a command from its help.
 fn trimmed_help(answer: clap::Error) -> clap::Error {
-    if answer.kind() != ErrorKind::DisplayHelp {
+    let is_help = [ErrorKind::DisplayHelp, ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand];
+    if !is_help.contains(&answer.kind()) {
         return answer;
     }
     trimmed().try_get_matches_from(std::env::args_os()).err().unwrap_or(answer)
@@ -311,7 +312,10 @@ pub(super) fn trimmed() -> clap::Command {
     for name in names {
         let means_nothing = |arg: &&clap::Arg| match MEANINGFUL.iter().find(|(command, _)| *command == name) {
             Some((_, meaningful)) => !meaningful.contains(&arg.get_id().as_str()),
-            None => ["debug", "map"].contains(&name.as_str()) && PROMPT.contains(&arg.get_id().as_str()),
+            None => {
+                ["debug", "map", "build", "image"].contains(&name.as_str())
+                    && PROMPT.contains(&arg.get_id().as_str())
+            }
         };
         let hidden = shared.iter().filter(means_nothing).cloned().map(|arg| arg.hide(true));
         let hidden: Vec<clap::Arg> = hidden.collect();

@@ -204,6 +204,13 @@ fn help_shows_what_means_something() {
     }
     assert!(check.out().lines().count() < 50, "{}", check.out());
     assert_eq!(run(&["help", "check"]).out(), check.out());
+    for command in ["build", "image", "map", "debug"] {
+        let help = run(&[command, "--help"]);
+        assert!(printed(&help).contains("--eager") && !help.out().contains("--no-init"), "{command}");
+    }
+    let cache = run(&["cache"]);
+    assert_eq!(cache.code, Some(2));
+    assert!(cache.err().contains("  verify ") && !cache.err().contains("--eager"), "{}", cache.err());
     for heading in ["Compilation:", "Limits:", "Inspection:", "Prompt:", "Host:"] {
         assert!(run(&["--help"]).out().contains(heading), "{heading}");
     }
