@@ -293,6 +293,11 @@ impl SyntaxFailure {
                 _ => format!("a comma is between two arguments: `{called}(x, y)`"),
             });
         }
+        let open = builder.open_parentheses.last().and_then(|open| (*open as usize).checked_sub(1));
+        let is_after_if = || open.is_some_and(|before| tokens.terminals()[before] == Terminal::If);
+        if here == Some(Terminal::Comma) && expects(Terminal::RightParenthesis) && is_after_if() {
+            return Some("write `if a then b else c`".into());
+        }
         if here == Some(Terminal::Comma) && expects(Terminal::RightParenthesis) {
             return Some(foreign::advice_on_list(tokens.source(), tokens.span(self.at)).into());
         }
