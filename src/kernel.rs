@@ -31,7 +31,7 @@ use crate::output::literal;
 use crate::sema::call_graph::{CallGraph, Obstacle, ObstacleKind};
 #[cfg(feature = "cli")]
 use crate::sema::checked::Callee;
-use crate::sema::checked::{CheckedFunction, CheckedNode};
+use crate::sema::checked::{CheckedFunction, CheckedNode, FORMULA};
 use crate::sema::{Environment, Extern};
 use crate::source::Source;
 #[cfg(feature = "cli")]
@@ -49,9 +49,6 @@ use wide::WideCode;
 /// What separates these encodings from others. The number changes with the meaning of the
 /// language.
 const KIND: &str = "kal 2026 kernel 1";
-
-/// What the function of a formula is called in errors.
-const FORMULA: &str = "(formula)";
 
 /// Kernels of more operations, with a copy of a function for each of its calls, are run row
 /// by row: what they take to compile grows faster than they do.

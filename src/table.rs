@@ -73,7 +73,7 @@ pub(crate) fn compute(
     idle: Option<&Idle>,
 ) -> Result<(usize, bool), MapError> {
     let TableRequest { delimiter, is_alone, skips_failures, .. } = request;
-    let mut input = open(request.input, delimiter)?;
+    let mut input = open(request.input, delimiter).map_err(|error| error.swapped(request.formula))?;
     let mut read = || input.header(delimiter);
     let (header_row, header) = match idle {
         Some(idle) => idle.during(read)?,

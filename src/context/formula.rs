@@ -12,6 +12,7 @@ use crate::sema::checked::CheckedFunction;
 use crate::sema::{self, Environment};
 use crate::source::{Source, Span};
 use crate::syntax::ast::Item;
+use crate::syntax::foreign;
 use crate::syntax::is_identifier_in;
 use crate::syntax::lexer::lex_polled;
 use crate::syntax::parser::{ParseLimits, Parser};
@@ -161,16 +162,23 @@ impl Context {
     }
 
     fn only_item(&self, source: &Source) -> Result<Item, Error> {
-        let mut items = self.parse(source)?;
+        let mut items = self.parse(source)?.into_iter();
         let end = Span::new(source.text().len(), source.text().len());
-        match (items.pop(), items.pop()) {
+        match (items.next(), items.next()) {
             (Some(item), None) => Ok(item),
             (None, _) => {
                 Err(refused(source, end, "expected an expression, found nothing", "expected an expression"))
             }
-            (Some(second), Some(_)) => {
-                let message = "expected one expression, found several items";
-                Err(refused(source, second.span, message, "a second item"))
+            (Some(_), Some(second)) => {
+                let rest = &source.text()[second.span.range()];
+                let length = rest.find(|sign| !unicode_ident::is_xid_continue(sign)).unwrap_or(rest.len());
+                let word = Span::new(second.span.range().start, second.span.range().start + length);
+                let several = || {
+                    let message = "expected one expression, found several items";
+                    refused(source, second.span, message, "a second item")
+                };
+                let infix = foreign::misplaced(source, Some(word), None);
+                Err(infix.map_or_else(several, |infix| Error::Invalid(vec![infix])))
             }
         }
     }

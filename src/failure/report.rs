@@ -8,8 +8,10 @@ use crate::host::decimal::grouped;
 use crate::host::printing;
 use crate::module::standard;
 use crate::name::{Name, Names};
-use crate::sema::checked::{CheckedFunction, CheckedNode, EXPRESSION, Made};
-use crate::sema::instance::{given_text, instance_parts, misgiven, operands_of, shown, shown_call};
+use crate::sema::checked::{CheckedFunction, CheckedNode, Made};
+use crate::sema::instance::{
+    given_text, instance_parts, misgiven, operands_of, shown, shown_call, shown_nameless,
+};
 use crate::sema::{
     Extern, SourcePlace, arguments, called_variable, declaration, misfit, mistaken_call, taken, unqualified,
 };
@@ -54,9 +56,9 @@ impl FailureReport<'_> {
     }
 
     fn running(&self, function: &CheckedFunction) -> &'static str {
-        match &*self.names.text(function.name) {
-            EXPRESSION => "while evaluating this",
-            _ => "while running this function",
+        match shown_nameless(&self.names.text(function.name)) {
+            Some(_) => "while evaluating this",
+            None => "while running this function",
         }
     }
 
@@ -288,10 +290,8 @@ impl FailureReport<'_> {
     }
 
     fn describe(&self, function: &CheckedFunction) -> String {
-        match &*self.names.text(function.name) {
-            EXPRESSION => "this expression".into(),
-            name => format!("`{}`", shown(name)),
-        }
+        let name = self.names.text(function.name);
+        shown_nameless(&name).map_or_else(|| format!("`{}`", shown(&name)), str::to_owned)
     }
 }
 

@@ -17,6 +17,9 @@ use crate::syntax::operator::{BinaryOp, UnaryOp};
 /// The name of the function that a top-level expression becomes.
 pub const EXPRESSION: &str = "";
 
+/// The name of the function that a formula over columns becomes.
+pub const FORMULA: &str = "(formula)";
+
 /// One entry of a checked body; see [`crate::syntax::ast::Node`] for the order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CheckedNode {

@@ -12,7 +12,7 @@
 
 pub mod shared;
 
-use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION, KnownIdentity, Made};
+use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION, FORMULA, KnownIdentity, Made};
 use super::spans::SpanPacker;
 use crate::host::written_name;
 use crate::name::{HeldName, Names};
@@ -62,12 +62,21 @@ pub fn shown(name: &str) -> String {
     }
 }
 
+/// Returns what a message calls a function that the program gives no name.
+pub fn shown_nameless(name: &str) -> Option<&'static str> {
+    match name {
+        EXPRESSION => Some("this expression"),
+        FORMULA => Some("this formula"),
+        _ => None,
+    }
+}
+
 /// Returns a function with its parameters, up to a number of them, as a message shows it:
 /// `fib(n)`, `twice(sin x)` for an instance, `this expression`.
 pub fn shown_call(function: &CheckedFunction, most: usize, names: &Names) -> String {
     let name = names.text(function.name);
-    if *name == *EXPRESSION {
-        return "this expression".to_owned();
+    if let Some(nameless) = shown_nameless(&name) {
+        return nameless.to_owned();
     }
     let mut parameters = function.parameters.iter().map(|name| names.text(*name).to_string());
     let (called, all): (&str, Vec<String>) = match instance_parts(&name) {

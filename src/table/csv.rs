@@ -50,8 +50,8 @@ pub(crate) enum TableError {
     TooLarge { file: String, row: u64, column: String },
     #[error("{0}: this Parquet file cannot be read: {1}")]
     Parquet(String, String),
-    #[error("{0} is compressed with {1}; decompress it first: `{1} -dc FILE | kal map FORMULA`")]
-    Compressed(String, &'static str),
+    #[error("{file} is {what}: {remedy}")]
+    OtherFormat { file: String, what: &'static str, remedy: &'static str },
 }
 
 /// A line of a table, or a row of one without lines, from 1.

@@ -8,6 +8,7 @@ use crate::terminal::outcome::printed;
 use crate::terminal::read::ReadError;
 use crate::terminal::report::Reporter;
 use std::io::{self, ErrorKind};
+use std::path::Path;
 
 /// Why a table is not written to its end.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +19,8 @@ pub(crate) enum MapError {
     Table(#[from] TableError),
     #[error("{0}: {1}")]
     Open(String, io::Error),
+    #[error("{0}: {1}; the formula comes first: `kal map FORMULA {2}`")]
+    Swapped(String, io::Error, String),
     /// The table cannot be written, to a file or else to standard output.
     #[error("cannot write {}: {error}", .file.as_deref().unwrap_or("to standard output"))]
     Write { file: Option<String>, error: io::Error },
@@ -46,6 +49,17 @@ impl From<Error> for MapError {
 }
 
 impl MapError {
+    /// Returns the error for a table that is not there, with what is wrong if it is named where
+    /// the formula is expected.
+    pub(super) fn swapped(self, formula: &str) -> Self {
+        match self {
+            Self::Open(name, error) if Path::new(formula).is_file() => {
+                Self::Swapped(name, error, formula.to_owned())
+            }
+            other => other,
+        }
+    }
+
     /// Reports what is wrong, and returns how the command ends.
     pub(crate) fn report(self, context: &mut Context, reporter: &mut Reporter) -> Exit {
         match self {
@@ -65,6 +79,7 @@ impl MapError {
             Self::Read(_)
             | Self::Table(_)
             | Self::Open(..)
+            | Self::Swapped(..)
             | Self::Write { .. }
             | Self::Print(_)
             | Self::TakenName(_)

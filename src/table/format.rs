@@ -12,22 +12,29 @@ pub(super) enum TableFormat {
     Parquet,
     /// One of these, compressed.
     Gzip,
-    /// The same, with the program of this name.
-    Compressed(&'static str),
+    /// Something else: what it is, and how it becomes one of these.
+    Other(&'static str, &'static str),
 }
 
 /// What tables in Parquet begin with.
 pub(super) const PARQUET: &[u8; 4] = b"PAR1";
+
+/// What spreadsheets call "Unicode text".
+const UTF16: TableFormat =
+    TableFormat::Other("text in UTF-16", "`iconv -f UTF-16 -t UTF-8 FILE | kal map FORMULA`");
 
 /// What files of each format begin with.
 const MAGICS: &[(&[u8], TableFormat)] = &[
     (PARQUET, TableFormat::Parquet),
     // With its only method.
     (b"\x1f\x8b\x08", TableFormat::Gzip),
-    (b"\x28\xb5\x2f\xfd", TableFormat::Compressed("zstd")),
-    (b"\xfd7zXZ\0", TableFormat::Compressed("xz")),
+    (b"\x28\xb5\x2f\xfd", TableFormat::Other("compressed with zstd", "`zstd -dc FILE | kal map FORMULA`")),
+    (b"\xfd7zXZ\0", TableFormat::Other("compressed with xz", "`xz -dc FILE | kal map FORMULA`")),
     // With the block size that the program chooses if none is given, and the first block's mark.
-    (b"BZh91AY&SY", TableFormat::Compressed("bzip2")),
+    (b"BZh91AY&SY", TableFormat::Other("compressed with bzip2", "`bzip2 -dc FILE | kal map FORMULA`")),
+    (b"\xff\xfe", UTF16),
+    (b"\xfe\xff", UTF16),
+    (b"PK\x03\x04", TableFormat::Other("a ZIP archive, as workbooks are", "save the table in it as CSV")),
 ];
 
 impl TableFormat {

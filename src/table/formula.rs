@@ -60,7 +60,7 @@ impl RowFormula {
     fn of_expression(source: &Source, header: &TableHeader, context: &mut Context) -> Result<Self, Error> {
         let all = header.identifiers();
         let kernel = context.formula_kernel(source.text(), &all);
-        let kernel = kernel.map_err(|error| listing_columns(error, header))?;
+        let kernel = kernel.map_err(|error| naming_columns(error, header, source))?;
         let (mut used, mut columns) = (Vec::new(), Vec::new());
         for (name, place) in all.iter().zip(kernel.uses()) {
             let Some(span) = place else { continue };
@@ -115,8 +115,9 @@ fn signature(kernel: &Kernel) -> String {
     format!("{}({})", kernel.name(), kernel.parameters().join(" "))
 }
 
-/// Adds the list of columns to the errors about unknown names.
-fn listing_columns(error: Error, header: &TableHeader) -> Error {
+/// Adds the list of columns to the errors about unknown names, and to others what a formula
+/// calls a column that it has by another name.
+fn naming_columns(error: Error, header: &TableHeader, source: &Source) -> Error {
     let Error::Invalid(mut diagnostics) = error else { return error };
     for diagnostic in &mut diagnostics {
         if diagnostic.code == ErrorCode::UnknownVariable {
@@ -126,6 +127,8 @@ fn listing_columns(error: Error, header: &TableHeader) -> Error {
                 Some(help) => format!("{help}; {columns}"),
                 None => columns,
             });
+        } else if diagnostic.help.is_none() {
+            diagnostic.help = header.renamed_in(source.text());
         }
     }
     Error::Invalid(diagnostics)

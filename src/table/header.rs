@@ -70,6 +70,13 @@ impl TableHeader {
         }
     }
 
+    /// Returns what formulas call a column whose other name is in a text, if there is one.
+    pub(super) fn renamed_in(&self, text: &str) -> Option<String> {
+        let is_in = |column: &&TableColumn| column.identifier != column.name && text.contains(&column.name);
+        let found = self.columns.iter().filter(|column| !column.name.is_empty()).find(is_in)?;
+        Some(format!("the column \"{}\" is `{}` in formulas", found.name, found.identifier))
+    }
+
     /// Returns a sentence that lists the columns, those first that look like a name.
     pub(super) fn list(&self, wanted: Option<&str>) -> String {
         let shown = |column: &TableColumn| match &column.identifier {

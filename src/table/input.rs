@@ -32,8 +32,8 @@ impl TableInput {
                     *self = Self::Parquet(Box::new(ParquetReader::open(file, name)?));
                 }
                 TableFormat::Gzip => reader.decompress()?,
-                TableFormat::Compressed(program) => {
-                    return Err(TableError::Compressed(reader.name().to_owned(), program));
+                TableFormat::Other(what, remedy) => {
+                    return Err(TableError::OtherFormat { file: reader.name().to_owned(), what, remedy });
                 }
             }
         }

@@ -111,7 +111,7 @@ fn a_formula_that_calls_what_is_not_defined_is_refused_before_the_first_row() {
         let ran = map(&["--on-error", "empty", text], "a\n1\n");
         assert_eq!((ran.out(), ran.code), ("", Some(1)), "{text}");
         let at = text.find("nofun").expect("it is in it") + 1;
-        let told = format!("error[E0301] 1:{at} `(formula)` calls `nofun`, which is not defined");
+        let told = format!("error[E0301] 1:{at} this formula calls `nofun`, which is not defined");
         assert_eq!(ran.said()[0], told);
     }
 }
@@ -191,6 +191,14 @@ fn what_is_wrong_with_a_formula_is_shown_in_it() {
         refused(&["price; price"], table)[0],
         "error[E0103] 1:8 expected one expression, found several items"
     );
+    let expected = [
+        "error[E0103] 1:6 expected one expression, found several items",
+        "  help: the column \"unit price\" is `unit_price` in formulas",
+    ];
+    assert_eq!(refused(&["unit price * 2"], table), expected);
+    let expected =
+        ["error[E0103] 1:11 an operator is missing between `1` and `and`", "  help: and is written `&&`"];
+    assert_eq!(refused(&["price > 1 and _2020 < 3"], table), expected);
     let taken = "error: the table has a column `price`: give the results another name with --name";
     assert_eq!(refused(&["price"], table), [taken]);
     assert_eq!(mapped(&["price", "--alone"], table), "price\n1\n");
@@ -226,6 +234,9 @@ fn functions_and_variables_come_from_files() {
     assert_eq!((ran.code, ran.err()), (Some(1), "error: none.kal: No such file or directory (os error 2)\n"));
     let ran = run(&["f(income)", "--in", "none.csv"]);
     assert_eq!((ran.code, ran.err()), (Some(1), "error: none.csv: No such file or directory (os error 2)\n"));
+    let ran = run(&["t.csv", "income * 2"]);
+    let told = "error: income * 2: No such file or directory (os error 2); the formula comes first: `kal map FORMULA t.csv`\n";
+    assert_eq!((ran.code, ran.err()), (Some(1), told));
     write(&folder, "wrong.kal", "def f(x) x +\ndef g(x) )\n");
     let ran = run(&["f(income)", "--load", "wrong.kal", "--in", "t.csv"]);
     assert_eq!((ran.code, ran.out(), ran.said().len()), (Some(1), "", 2), "{}", ran.err());
@@ -370,15 +381,27 @@ fn compressed_tables_are_read_and_written() {
     let ran = shell(&folder, "gzip -c t.csv | head -c 500000 | kal map x --alone");
     let told = "error: standard input: the gzip data is damaged or incomplete\n";
     assert_eq!((ran.err(), ran.code), (told, Some(1)));
-    for (bytes, program) in
-        [(&b"\x28\xb5\x2f\xfd more"[..], "zstd"), (b"\xfd7zXZ\0 more", "xz"), (b"BZh91AY&SY more", "bzip2")]
-    {
+}
+
+#[test]
+fn what_is_no_table_is_named_with_what_makes_it_one() {
+    let cases: [(&[u8], &str); 6] = [
+        (b"\x28\xb5\x2f\xfd more", "compressed with zstd: `zstd -dc FILE | kal map FORMULA`"),
+        (b"\xfd7zXZ\0 more", "compressed with xz: `xz -dc FILE | kal map FORMULA`"),
+        (b"BZh91AY&SY more", "compressed with bzip2: `bzip2 -dc FILE | kal map FORMULA`"),
+        (b"\xff\xfex\0\n\0", "text in UTF-16: `iconv -f UTF-16 -t UTF-8 FILE | kal map FORMULA`"),
+        (b"\xfe\xff\0x\0\n", "text in UTF-16: `iconv -f UTF-16 -t UTF-8 FILE | kal map FORMULA`"),
+        (b"PK\x03\x04 more", "a ZIP archive, as workbooks are: save the table in it as CSV"),
+    ];
+    for (bytes, told) in cases {
         let ran = feed(kal().args(["map", "x"]), bytes);
-        let told = format!(
-            "error: standard input is compressed with {program}; decompress it first: `{program} -dc FILE | kal map FORMULA`\n"
-        );
+        let told = format!("error: standard input is {told}\n");
         assert_eq!((ran.out(), ran.err(), ran.code), ("", told.as_str(), Some(1)));
     }
+    let folder = Folder::new("map-utf16");
+    write(&folder, "t.csv", "x\n1\n");
+    let ran = shell(&folder, "iconv -t UTF-16 t.csv | iconv -f UTF-16 -t UTF-8 - | kal map 'x * 2' --alone");
+    assert_eq!((ran.out(), ran.err()), ("x * 2\n2\n", ""));
 }
 
 #[test]
