@@ -71,7 +71,10 @@ impl Inner {
     fn command<'l>(&self, line: &'l str) -> Option<(&'static DebuggerCommand, &'l str)> {
         let (command, rest) = DebuggerCommand::read(line)?;
         let is_operator = rest.starts_with(|sign: char| "+-*/%^<>=!&|".contains(sign));
-        let is_expression = is_operator && !command.takes(rest) && is_identifier(line.split(' ').next()?);
+        // No argument begins like this: `w = 7` assigns, and watches nothing.
+        let assigns = rest.starts_with('=') || is_operator && rest[1..].starts_with('=');
+        let may_be = is_operator && (assigns || !command.takes(rest));
+        let is_expression = may_be && is_identifier(line.split(' ').next()?);
         (!is_expression).then_some((command, rest))
     }
 

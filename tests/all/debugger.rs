@@ -151,6 +151,15 @@ fn frames_show_and_take_values() {
 }
 
 #[test]
+fn variables_named_like_commands_are_assigned() {
+    let program = "def area(w n) w * n\narea(2, 3)\n";
+    let ran = debug("named", program, &["-b", "area"], "w = 7\nn = 5\nw += 1\nw == 8\nw w\nc\n");
+    let said: Vec<&str> = ran.out().lines().filter(|line| !line.contains(" | ")).collect();
+    let expected = ["1: area (p.kal:1:17)", "area(w n) at p.kal:1:17", "7", "5", "8", "1", "1: w = 8", "40"];
+    assert_eq!((said, ran.err()), (expected.to_vec(), ""));
+}
+
+#[test]
 fn calls_are_shown_across_compiled_code() {
     let program =
         "def inner(x) x + 1\ndef middle(x) inner(x) * 2\ndef outer(x) middle(x + 1) + 1\nouter(1)\n";
