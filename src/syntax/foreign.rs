@@ -56,7 +56,7 @@ const OPERATORS: [(&str, &str); 22] = [
 ];
 
 /// Symbols of mathematics, each with the way to write it.
-const SYMBOLS: [(&str, &str); 18] = [
+const SYMBOLS: [(&str, &str); 19] = [
     ("×", "write `x * y`"),
     ("∗", "write `x * y`"),
     ("⋅", "write `x * y`"),
@@ -75,6 +75,7 @@ const SYMBOLS: [(&str, &str); 18] = [
     ("∨", "or is written `||`"),
     ("¬", "not is written `!`"),
     ("∑", "`import series` makes `sum` known"),
+    ("°", "angles are in radians: `x * pi / 180`"),
 ];
 
 /// What is written instead of a function that has no name.
@@ -85,6 +86,9 @@ const GIVEN: &str = "a function has a name, by which it is given: `def f(x) x + 
 
 /// What `5!` is.
 pub const FACTORIAL: &str = "`tgamma(n + 1)` is the factorial of n";
+
+/// What `5%` is.
+pub const PERCENTAGE: &str = "a percentage is written `x / 100`";
 
 /// Compound assignments of other languages.
 const COMPOUND_ASSIGNMENTS: [&str; 2] = ["%=", "^="];

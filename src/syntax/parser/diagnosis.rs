@@ -310,6 +310,12 @@ impl SyntaxFailure {
         {
             return Some(foreign::FACTORIAL.into());
         }
+        if before(1) == Some(Terminal::Operator)
+            && tokens.text(self.at - 1) == "%"
+            && self.follows_operand(tokens)
+        {
+            return Some(foreign::PERCENTAGE.into());
+        }
         let name = (before(1) == Some(Terminal::Identifier)).then(|| tokens.text(self.at - 1));
         if expects(Terminal::LeftParenthesis) {
             match (before(1), here) {
