@@ -26,6 +26,7 @@ use crate::source::Source;
 use crate::tier::Level;
 use mapped::MappedFile;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "cli")]
 pub(crate) use shared_object::{SIZE_SYMBOL, START_SYMBOL};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
