@@ -22,7 +22,7 @@ mod worker;
 
 pub use cell::SteadyCell;
 pub use memory::{room, zeros};
-pub use owned::OfProcess;
+pub use owned::{Beside, OfProcess};
 pub use thread::spawn;
 pub use worker::{ThreadNumber, at_fork, most_addresses};
 

@@ -16,10 +16,10 @@ use crate::budget::ContextBudget;
 use crate::codegen::Entry;
 use crate::fingerprint::Fingerprint;
 use crate::name::{HeldName, Name};
-use crate::pack::PackedBody;
 use crate::pack::links::{LinkedSymbol, PackedLink, PackedLinks};
 use crate::pack::portable::{ALIGNMENT, Field, PortableCode};
-use crate::process::{self, Activity};
+use crate::pack::{Pack, PackedBody};
+use crate::process::{self, Activity, Beside};
 use crate::runtime::Slot;
 use crate::sema::checked::CheckedFunction;
 use crate::world::Layer;
@@ -73,47 +73,49 @@ impl CodeBlock {
         assumed: &Fingerprint,
         budget: &Arc<ContextBudget>,
     ) -> Option<Arc<Self>> {
-        let own = jit.store.linked(assumed);
-        let mut packs: Vec<_> = own.iter().filter_map(|pack| pack.links(assumed)).collect();
+        let linked = |assumed: Fingerprint| {
+            jit.store.linked(&assumed).into_iter().map(move |pack| LinkedPack { pack, assumed })
+        };
+        let mut packs: Vec<LinkedPack> = linked(*assumed).collect();
         let full =
             layer.text().identity().map(|text| jit.assumed_of_full(text)).filter(|full| full != assumed);
-        let of_images = full.map_or_else(Vec::new, |full| jit.store.linked(&full));
-        packs.extend(of_images.iter().filter_map(|pack| pack.links(&full?)));
+        packs.extend(full.into_iter().flat_map(linked));
         let own = packs.len();
         // Of an earlier text, what is planned as it was has the same code.
         let stored = layer.text().stored_identity().filter(|_| layer.text().is_edited());
-        let before = stored.map(|stored| jit.assumed_of(stored));
-        let earlier = before.map_or_else(Vec::new, |before| jit.store.linked(&before));
-        packs.extend(earlier.iter().filter_map(|pack| pack.links(&before?)));
+        packs.extend(stored.map(|stored| jit.assumed_of(stored)).into_iter().flat_map(linked));
+        let mut referring = Referring::start(jit, &packs);
+        let packs: Vec<_> = packs.iter().map(LinkedPack::links).collect::<Option<_>>()?;
         let layout = BlockLayout::of(&packs, own, layer);
         let linked = &layout.linked;
-        let first = layer.function_at(linked.first()?.position as usize)?;
-        u32::try_from(layout.size).ok()?;
-        let charge = budget.charge_code_ahead(layout.size as u64)?;
-        let referred = Referred::of(jit, &packs)?;
+        let first = linked.first().and_then(|first| layer.function_at(first.position as usize));
+        let charge = u32::try_from(layout.size).ok().and_then(|size| budget.charge_code_ahead(size.into()));
+        let (first, charge) = first.zip(charge)?;
         jit.slab.set_limit(jit.budget.left_for_code());
-        let (mut entries, mut identities) =
-            (Vec::with_capacity(linked.len()), Vec::with_capacity(linked.len()));
-        let mut fill = |code: &LinkedCode, address: u64, memory: &mut [u8]| {
-            let ((identity, body), (target, slot)) = code.body(&packs).zip(referred.calls(code))?;
-            identities.push(identity);
-            let (position, offset) = (code.position, code.offset as u32);
-            let (size, tier) = (body.size, code.link.tier);
-            entries.push(BlockEntry { position, offset, size, tier, target, slot });
-            let memory = &mut memory[code.offset..code.offset + code.len()];
-            referred.fill(code.pack, body, address + code.offset as u64, memory).then_some(())
-        };
+        let mut entries = Vec::with_capacity(linked.len());
+        let (mut identities, mut referred) = (Arc::default(), None);
         let code = jit.slab.place(layout.size, ALIGNMENT, |address, memory| {
-            layout.copy(&packs, memory)
-                && linked.iter().all(|code| fill(code, address.get(), memory).is_some())
+            let is_whole = layout.copy(&packs, memory);
+            let bodies: Option<Vec<_>> = linked.iter().map(|code| code.body(&packs)).collect();
+            let Some(bodies) = bodies else { return false };
+            identities = bodies.iter().map(|(identity, _)| *identity).collect();
+            let Some(referred) = referred.insert(referring.wait(jit, &packs)).as_ref() else { return false };
+            let mut fill = |(code, (_, body)): (&LinkedCode, &(_, PackedBody<'_>))| {
+                let (target, slot) = referred.calls(code)?;
+                let (position, offset) = (code.position, code.offset as u32);
+                let (size, tier) = (body.size, code.link.tier);
+                entries.push(BlockEntry { position, offset, size, tier, target, slot });
+                let memory = &mut memory[code.offset..code.offset + code.len()];
+                referred.fill(code.pack, *body, address.get() + code.offset as u64, memory).then_some(())
+            };
+            is_whole && linked.iter().zip(&bodies).all(|linked| fill(linked).is_some())
         });
         let code = code.ok()??;
         let start = code.address().get() as usize;
         let mut bodies: Vec<_> = linked.iter().map(|code| (code.offset as u32, code.position)).collect();
         bodies.sort_unstable();
         let owners = BlockOwners { layer: layer.clone(), bodies };
-        let identities: Arc<[_]> = identities.into();
-        let Referred { names, held, .. } = referred;
+        let Referred { names, held, .. } = referred.flatten()?;
         jit.store.found(first.source.name(), identities.clone());
         let object = Object::placed(code, held, charge);
         let block = LinkedBlock::new(&jit.code, &object, start, owners, names);
@@ -234,6 +236,54 @@ impl BlockLayout {
                 memory[code.offset..code.offset + body.len()].copy_from_slice(&body);
                 true
             })
+    }
+}
+
+/// A pack whose links hold under what is assumed.
+#[derive(Clone)]
+struct LinkedPack {
+    pack: Arc<Pack>,
+    assumed: Fingerprint,
+}
+
+impl LinkedPack {
+    fn links(&self) -> Option<PackedLinks<'_>> {
+        self.pack.links(&self.assumed)
+    }
+}
+
+/// What the linked code of packs refers to, which another thread finds out while much code is
+/// copied.
+struct Referring(Option<Beside<Option<Referred>>>);
+
+/// From this many links on, another thread is worth it.
+const MANY_LINKS: usize = 2000;
+
+impl Referring {
+    /// Begins to hold what the linked code of packs refers to, if there is much.
+    fn start(jit: &Arc<Jit>, packs: &[LinkedPack]) -> Self {
+        if packs.iter().filter_map(|pack| Some(pack.links()?.len())).sum::<usize>() < MANY_LINKS {
+            return Self(None);
+        }
+        let (jit, packs) = (jit.clone(), packs.to_vec());
+        let refer = move || {
+            let packs: Vec<_> = packs.iter().map(LinkedPack::links).collect::<Option<_>>()?;
+            Referred::of(&jit, &packs)
+        };
+        Self(Beside::start("kal names", refer).ok())
+    }
+
+    /// Returns what these packs refer to.
+    fn wait(&mut self, jit: &Jit, packs: &[PackedLinks<'_>]) -> Option<Referred> {
+        let found = self.0.take().and_then(Beside::wait);
+        found.unwrap_or_else(|| Referred::of(jit, packs))
+    }
+}
+
+impl Drop for Referring {
+    /// Waits until the other thread has let go of the compiler, which it must not end.
+    fn drop(&mut self) {
+        let _ = self.0.take().and_then(Beside::wait);
     }
 }
 

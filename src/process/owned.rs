@@ -1,7 +1,10 @@
 //! What belongs to a process with its threads.
 
-use super::Generation;
+use super::{Activity, Generation, spawn, within};
+use std::io;
 use std::mem;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::Builder;
 
 /// What belongs to a process with its threads. In its children, it is never dropped: a thread
 /// that they do not have may hold a lock of it.
@@ -33,5 +36,28 @@ impl<T> Drop for OfProcess<T> {
         if !self.generation.is_current() {
             mem::forget(self.inner.take());
         }
+    }
+}
+
+/// Work that a thread of its own does, for one that waits for its result in the end.
+#[derive(Debug)]
+pub struct Beside<T>(OfProcess<Receiver<T>>);
+
+impl<T: Send + 'static> Beside<T> {
+    /// Starts the work, on a thread of that name.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn start(name: &str, work: impl FnOnce() -> T + Send + 'static) -> io::Result<Self> {
+        let (done, result) = channel();
+        spawn(Builder::new().name(name.into()), move || _ = done.send(work()))?;
+        Ok(Self(OfProcess::new(result)))
+    }
+
+    /// Returns the result, once it is there, also for a thread that a fork would have to wait
+    /// for; `None` if the work has panicked, or the thread belongs to another process.
+    pub fn wait(self) -> Option<T> {
+        let result = self.0.into_inner()?;
+        within(Activity::Elsewhere, || result.recv().ok())
     }
 }

@@ -23,6 +23,9 @@ const CALL: usize = 6;
 /// Where a page holds the address of the resolver, and that of the pool's closure.
 const RESOLVER: usize = PAGE - 16;
 const LANDING: usize = PAGE - 8;
+/// The pages that are added together, at least, for a program with more functions than the
+/// first one has room for: the system takes as long for a few as for one.
+const MORE_PAGES: usize = 8;
 /// The pages that are added together, at most: trampolines for 30,000 functions.
 const MOST_PAGES: usize = 64;
 
@@ -106,10 +109,11 @@ impl TrampolinePool {
         self.trampolines.lock().free.push(trampoline);
     }
 
-    /// Adds pages of trampolines: as many as there are, up to [`MOST_PAGES`].
+    /// Adds pages of trampolines: as many as there are, but at least [`MORE_PAGES`] after the
+    /// first, and up to [`MOST_PAGES`].
     fn grow(&self, trampolines: &mut Trampolines) -> Result<(), CodeError> {
         let landing = Address::of(&raw const *self.landing);
-        let pages = trampolines.pages.clamp(1, MOST_PAGES);
+        let pages = if trampolines.pages == 0 { 1 } else { trampolines.pages.clamp(MORE_PAGES, MOST_PAGES) };
         let mut page = [0xcc; PAGE];
         for at in (0..RESOLVER).step_by(SIZE) {
             // call [rip + distance], counted from the next instruction. Nothing comes back to
