@@ -114,6 +114,12 @@
 //! layer and the block are those of that text, without what was edited and without code
 //! for which an edited definition was looked at. A library brings such packs along, if `kal compile` has made them.
 //!
+//! **What a program need not wait for is done beside it.** A long text is lexed on a thread of
+//! its own, ahead of the parser; its checked items are written for later runs on another; and
+//! while a block is copied, a third one allocates its slots. None of them changes what the
+//! program sees: words become names where they are parsed. A fork leaves such a thread
+//! behind, so in a child its owner goes on by itself, or without (`process::OfProcess`).
+//!
 //! **What was developed ships.** An *image* is a program with its modules: their checked texts
 //! and their packs, a version for each kind of processor: complete, or clones of what gains
 //! from that kind, over a complete one. To make one, a context reads the

@@ -622,20 +622,8 @@ impl Cache {
         Ok(())
     }
 
-    /// Returns a pack of a text, whose items these are if there are some, as bytes.
-    pub(super) fn pack(
-        &self,
-        source: &CachedSource,
-        bodies: &[MadeCode],
-        text: &[u8],
-        links: Option<&CodeLinks>,
-        key: &SecretKey,
-    ) -> Vec<u8> {
-        Self::pack_of(&Self::meta_of(source, text), bodies, text, links, self.target, key)
-    }
-
     /// Returns what a pack of a text, with these items, says of itself.
-    fn meta_of(source: &CachedSource, text: &[u8]) -> serde_json::Value {
+    pub(super) fn meta_of(source: &CachedSource, text: &[u8]) -> serde_json::Value {
         let (name, earlier) = (source.source.name(), source.form_of(text).map(|earlier| &earlier.text));
         serde_json::json!({
             "source": name, MODULE: source.module, "kal": env!("CARGO_PKG_VERSION"), EARLIER: earlier

@@ -52,7 +52,8 @@ impl Cache {
             if text.bytes.is_empty() {
                 continue;
             }
-            let bytes = self.pack(source, &bodies, &text.bytes, None, &key);
+            let meta = Self::meta_of(source, &text.bytes);
+            let bytes = Self::pack_of(&meta, &bodies, &text.bytes, None, self.target, &key);
             let ending = if with_code { ENDING } else { ENDING_WITHOUT_CODE };
             let PackFolder { folder, .. } = self.shipped(library, module);
             if let Err(error) = write(&folder, &format!("{}.{ending}", source.text), &bytes) {
