@@ -291,13 +291,13 @@ impl Engine {
     /// handle to an engine
     /// does so, too. A cache that cannot be written stays as it is.
     pub fn write_cache(&self) {
-        drop(self.0.write_cache());
+        self.0.write_cache(drop);
     }
 
     /// Does so when the process is about to end, which then need not take anything apart.
     #[cfg(feature = "cli")]
     pub(crate) fn write_cache_at_exit(&self) {
-        std::mem::forget(self.0.write_cache());
+        self.0.write_cache(std::mem::forget);
     }
 
     /// Writes what was compiled of the modules in the folder of a library to that folder,
@@ -459,7 +459,7 @@ impl EngineInner {
         if let Some(jit) = self.jit.get() {
             jit.close();
         }
-        drop(self.write_cache());
+        self.write_cache(drop);
         self.texts.clear();
     }
 
@@ -477,9 +477,9 @@ impl EngineInner {
         self.environment.as_ref()
     }
 
-    fn write_cache(&self) -> Vec<WrittenPack> {
+    fn write_cache(&self, after: fn(WrittenPack)) {
         let text: CheckedTexts<'_> = &|source, module| self.stored_text(source, module);
-        self.cache.as_ref().map(|cache| self.write_packs(cache, text)).unwrap_or_default()
+        self.cache.iter().for_each(|cache| self.write_packs(cache, text, after));
     }
 
     /// Returns a text that was checked, as a program or as the module of that name; `None` if it was not, or they have been written before.

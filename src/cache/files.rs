@@ -98,7 +98,9 @@ pub(super) struct CachedSource {
     /// The packs of this text that were found.
     packs: Vec<OwnPack>,
     /// The pack that was written last, with its number, until it is read.
-    written: Option<(PathBuf, u32)>,
+    pub(super) written: Option<(PathBuf, u32)>,
+    /// The number of the next pack.
+    next: u32,
     /// The same with its library.
     shipped: Vec<OwnPack>,
     /// An earlier text of the program, if this one has not been checked.
@@ -167,6 +169,7 @@ impl CachedSource {
             text: String::new(),
             packs: pack.into_iter().collect(),
             written: None,
+            next: 0,
             shipped: Vec::new(),
             earlier: None,
             needs: Vec::new(),
@@ -288,6 +291,7 @@ impl Cache {
             folder,
             is_session,
             text,
+            next: packs.iter().map(|own| own.number + 1).max().unwrap_or(0),
             packs,
             written: None,
             shipped,
@@ -333,6 +337,12 @@ impl Cache {
                 known.packs.push(own);
             }
         });
+    }
+
+    /// Reads the pack that this run has written of a text, which nothing else uses now.
+    pub(super) fn add_written(&self, source: &mut CachedSource) {
+        let written = source.written.take();
+        source.packs.extend(written.and_then(|written| self.own_pack(written)));
     }
 
     /// Reads a pack that this run has written, with its number.
@@ -470,11 +480,10 @@ impl Cache {
     }
 
     /// Writes what has been compiled since the files were opened, and the items of their
-    /// texts that `text` returns, with links between the two. Returns what was written.
-    pub fn write(&self, text: CheckedTexts<'_>, links: FindLinks<'_>) -> Vec<WrittenPack> {
-        let mut all = Vec::new();
+    /// texts that `text` returns, with links between the two. What was written goes to `after`.
+    pub fn write(&self, text: CheckedTexts<'_>, links: FindLinks<'_>, after: fn(WrittenPack)) {
         if !self.writes() {
-            return all;
+            return;
         }
         // No lock is held while files are written: another thread may fork.
         let mut sources = self.sources(std::mem::take);
@@ -493,8 +502,7 @@ impl Cache {
             if kept.made.is_empty() && new.is_none() {
                 continue;
             }
-            let written = source.written.take();
-            source.packs.extend(written.and_then(|written| self.own_pack(written)));
+            self.add_written(source);
             // A text may be read several times.
             let is_known = |text: &WrittenText| {
                 let known = source.checked_text().filter(|known| known.len() == text.bytes.len());
@@ -548,10 +556,9 @@ impl Cache {
                 Ok(()) => source.packs.drain(..replaced).for_each(|own| _ = fs::remove_file(own.file)),
                 Err(reason) => self.note(CacheEvent::NotWritten { folder, reason }),
             }
-            all.push(WrittenPack { _bodies: bodies, _text: text, _links: links });
+            after(WrittenPack { _bodies: bodies, _text: text, _links: links });
         }
         self.sources(|present| present.append(&mut sources));
-        all
     }
 
     /// Returns the code of a source that was made, and what of that of earlier runs was used
@@ -606,7 +613,7 @@ impl Cache {
         trust::create(folder).map_err(|error| error.to_string())?;
         let root = self.options.as_ref().map_or(folder, |options| &options.folder);
         trust::folders(root, folder)?;
-        let number = source.packs.iter().map(|own| own.number + 1).max().unwrap_or(0);
+        let number = source.next;
         let file = folder.join(PackFile::name(&source.text, number));
         let meta = Self::meta_of(source, text).to_string();
         let contents = PackContents { bodies: parts_of(bodies), text, links, meta: meta.as_bytes() };
@@ -617,7 +624,7 @@ impl Cache {
             });
         written.map_err(|error| error.to_string())?;
         self.note(CacheEvent::Written { file: file.clone(), bodies: bodies.len() });
-        source.written = Some((file, number));
+        (source.written, source.next) = (Some((file, number)), number + 1);
         tidy(source, folder);
         Ok(())
     }

@@ -93,6 +93,7 @@ impl Cache {
 
     /// Returns the items of a text; none if it was refused.
     fn items_of(&self, source: &mut CachedSource, text: CheckedTexts<'_>) -> WrittenText {
+        self.add_written(source);
         if source.unwritten.is_none() {
             source.unwritten = text(&source.source, source.module.as_deref());
         }
@@ -110,13 +111,15 @@ impl Cache {
 
     /// Returns whether a text was opened that is in no pack.
     pub fn has_new_text(&self) -> bool {
-        self.sources(|sources| sources.iter().any(|source| source.checked_text().is_none()))
+        let is_new = |source: &CachedSource| source.written.is_none() && source.checked_text().is_none();
+        self.sources(|sources| sources.iter().any(is_new))
     }
 
     /// Returns the texts that were opened and are in no pack, with their items, which `text`
     /// returns.
     pub fn new_texts(&self, text: CheckedTexts<'_>) -> Vec<(Source, WrittenText)> {
         let mut sources = self.sources(std::mem::take);
+        sources.iter_mut().for_each(|source| self.add_written(source));
         let new = sources.iter_mut().filter(|source| source.checked_text().is_none());
         let new = new.map(|source| (source.source.clone(), self.items_of(source, text))).collect();
         self.sources(|present| present.append(&mut sources));

@@ -39,7 +39,8 @@ impl Cache {
         let (mut modules, mut functions) = (0, 0);
         let mut sources = self.sources(std::mem::take);
         let mut failed = Ok(());
-        for source in sources.iter().filter(|source| source.source.folder() == Some(library)) {
+        for source in sources.iter_mut().filter(|source| source.source.folder() == Some(library)) {
+            self.add_written(source);
             let Some(module) = &source.module else { continue };
             let kept = self.store.take(source.source.name()).unwrap_or_default();
             let mut bodies = self.made_or_used(kept, |_| true);

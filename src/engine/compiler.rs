@@ -77,9 +77,9 @@ impl Engine {
 
 impl EngineInner {
     /// Writes the texts that `text` returns and the code that has been compiled to a cache.
-    /// Returns what was written.
-    pub(super) fn write_packs(&self, cache: &Cache, text: CheckedTexts<'_>) -> Vec<WrittenPack> {
-        cache.write(text, &|source, stored, made| self.links(source, stored, made))
+    /// What was written goes to `after`.
+    pub(super) fn write_packs(&self, cache: &Cache, text: CheckedTexts<'_>, after: fn(WrittenPack)) {
+        cache.write(text, &|source, stored, made| self.links(source, stored, made), after);
     }
 
     /// Returns packs of all texts that were read, with the code that was made for that

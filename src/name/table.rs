@@ -170,12 +170,21 @@ impl Names {
         &self,
         texts: impl ExactSizeIterator<Item = &'t str>,
     ) -> (Vec<HeldName>, Option<TooManyNames>) {
-        let mut held = Vec::with_capacity(texts.len());
+        let (mut held, mut texts) = (Vec::with_capacity(texts.len()), texts);
+        let unknown = self.read(|table| {
+            texts.find(|text| {
+                let known = table.find(text).cloned();
+                let is_unknown = known.is_none();
+                held.extend(known);
+                is_unknown
+            })
+        });
+        let Some(unknown) = unknown else { return (held, None) };
         let full = self.write(|table| {
-            for text in texts {
-                if table.len() >= self.most {
+            for text in std::iter::once(unknown).chain(texts) {
+                if table.len() >= self.most && table.find(text).is_none() {
                     table.collect();
-                    if table.len() >= self.most && table.find(text).is_none() {
+                    if table.len() >= self.most {
                         return Some(TooManyNames { most: self.most });
                     }
                 }

@@ -1,6 +1,7 @@
 //! What belongs to a process with its threads.
 
-use super::{Activity, Generation, spawn, within};
+use super::Generation;
+use super::thread::spawn_steady;
 use std::io;
 use std::mem;
 use std::sync::mpsc::{Receiver, channel};
@@ -39,7 +40,8 @@ impl<T> Drop for OfProcess<T> {
     }
 }
 
-/// Work that a thread of its own does, for one that waits for its result in the end.
+/// Steady work that a thread of its own does, for one that is steady as well and waits for its
+/// result in the end. It may take no lock that the waiting thread holds.
 #[derive(Debug)]
 pub struct Beside<T>(OfProcess<Receiver<T>>);
 
@@ -50,14 +52,13 @@ impl<T: Send + 'static> Beside<T> {
     /// Those of the system.
     pub fn start(name: &str, work: impl FnOnce() -> T + Send + 'static) -> io::Result<Self> {
         let (done, result) = channel();
-        spawn(Builder::new().name(name.into()), move || _ = done.send(work()))?;
+        spawn_steady(Builder::new().name(name.into()), move || _ = done.send(work()))?;
         Ok(Self(OfProcess::new(result)))
     }
 
-    /// Returns the result, once it is there, also for a thread that a fork would have to wait
-    /// for; `None` if the work has panicked, or the thread belongs to another process.
+    /// Returns the result, once it is there; `None` if the work has panicked, or the thread belongs
+    /// to another process.
     pub fn wait(self) -> Option<T> {
-        let result = self.0.into_inner()?;
-        within(Activity::Elsewhere, || result.recv().ok())
+        self.0.into_inner()?.recv().ok()
     }
 }

@@ -47,8 +47,6 @@ pub(super) struct Resolver<'c, 'a> {
     near: FxHashMap<Name, Option<String>>,
     /// The variables reported as not declared: each is reported once.
     undeclared: FxHashSet<Name>,
-    /// What locals are called that the program cannot name.
-    nameless: Name,
     /// The functions that it takes.
     pub(super) functions: Box<[TakenFunction]>,
     /// The functions that calls are given, by the nodes of these.
@@ -89,7 +87,6 @@ impl<'c, 'a> Resolver<'c, 'a> {
             scope.open(parameter.name);
         }
         let checker_diagnostics = checker.diagnostics.len();
-        let nameless = checker.environment.names().intern(EXPRESSION);
         Self {
             checker,
             head,
@@ -106,7 +103,6 @@ impl<'c, 'a> Resolver<'c, 'a> {
             mistakes: Mistakes::new(checker_diagnostics),
             near: FxHashMap::default(),
             undeclared: FxHashSet::default(),
-            nameless,
             functions: Box::default(),
             given: FxHashMap::default(),
             wanted: Vec::new(),
@@ -181,7 +177,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
     /// declares; returns it.
     fn begin_hidden(&mut self) -> u32 {
         self.scope_ends.push(self.nodes.len() as u32);
-        self.scope.open(self.nameless)
+        self.scope.open(self.checker.environment.names().intern(EXPRESSION))
     }
 
     /// Ends the scope of the innermost hidden local.

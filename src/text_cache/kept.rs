@@ -4,14 +4,15 @@
 //! wait for it.
 
 use super::CachedItem;
-use crate::process::{self, OfProcess};
+use crate::process::{self, Activity, OfProcess};
 use crate::sema::CheckedItem;
 use crate::source::Source;
 use crate::world::{StoredEnvironment, TextWriter, WrittenText};
 use std::mem;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::thread::Builder;
+use std::time::Duration;
 
 /// How many items are handed over together. A text with fewer is written where it is read.
 const BATCH: usize = 256;
@@ -21,6 +22,9 @@ const FEW: usize = 32;
 
 /// How many batches may wait.
 const WAITING: usize = 16;
+
+/// How long a text is waited for before the process may be ending.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Items that are handed over together.
 type ItemBatch = Vec<Arc<CachedItem>>;
@@ -126,7 +130,18 @@ impl FinishedText {
     pub(crate) fn wait(self) -> Option<WrittenText> {
         match self {
             Self::Here(text) => Some(text),
-            Self::There(written) => written.into_inner()?.recv().ok().flatten(),
+            Self::There(written) => process::within(Activity::Elsewhere, || {
+                let written = written.into_inner()?;
+                loop {
+                    match written.recv_timeout(PAUSE) {
+                        Ok(text) => return text,
+                        // Then the thread may never go on.
+                        Err(RecvTimeoutError::Timeout) if process::is_exiting() => return None,
+                        Err(RecvTimeoutError::Timeout) => {}
+                        Err(RecvTimeoutError::Disconnected) => return None,
+                    }
+                }
+            }),
         }
     }
 }

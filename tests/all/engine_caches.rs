@@ -3,7 +3,8 @@
 use crate::binary::run as kal;
 use kal::source::Source;
 use kal::{
-    CacheEvent, CompilePolicy, Config, Context, Engine, EngineCache, Level, Mode, TierUp, UpdatePolicy,
+    CacheEvent, CacheOptions, CompilePolicy, Config, Context, Engine, EngineCache, Level, Mode, TierUp,
+    UpdatePolicy,
 };
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -296,4 +297,42 @@ fn what_the_users_cache_has_is_stored_too_and_other_files_are_left_alone() {
     let expected = format!("engine: not stored in {other}: another file is there, which is no engine cache");
     assert!(refused.err().contains(&expected), "{}", refused.err());
     assert_eq!(std::fs::read_to_string(&other).expect("it is there"), "mine\n");
+}
+
+/// An engine with both caches, which writes the user's first, and again.
+#[test]
+fn what_the_users_cache_has_taken_is_stored_and_written_on() {
+    let place = Place::new();
+    let folder = tempfile::tempdir().expect("there is room");
+    let file = folder.path().join("p.kal");
+    let text = "def f(x) x * 2\ndef g(x) x + 3\nf(4)\n";
+    std::fs::write(&file, text).expect("it is written");
+    let source = Source::in_folder(file.display().to_string(), text.to_owned(), folder.path());
+    let options = CacheOptions::new(folder.path().join("cache"), folder.path().join("secret"));
+    for keeps_texts in [true, false] {
+        let config = || Config::new().keep_texts(keeps_texts);
+        let engine = Engine::with_config(config().engine_cache(place.cache.clone()).cache(options.clone()));
+        let engine = engine.expect("it starts");
+        let mut context = engine.context().expect("it starts");
+        run(&mut context, &source);
+        engine.write_cache();
+        assert!(engine.store(&place.file).expect("it is stored").texts >= 1);
+        let mut after = context_of(config().engine_cache(place.cache.clone()));
+        run(&mut after, &source);
+        assert_eq!(after.stats().parsed_units, 0, "{keeps_texts}");
+        // A pack that is not there any more when it is to be read does not keep others from
+        // being written.
+        let written = events(&engine).into_iter().filter(|event| event.contains(".kpk")).count();
+        assert!(written >= 1);
+        std::fs::remove_dir_all(folder.path().join("cache")).expect("it was written");
+        assert_eq!(context.call("g", &[1.0]).ok(), Some(4.0));
+        engine.write_cache();
+        let again = events(&engine).join("\n");
+        assert!(again.contains(".1.kpk (1 in it)") && !again.contains("not written"), "{again}");
+        let _ = std::fs::remove_dir_all(folder.path().join("cache"));
+    }
+}
+
+fn context_of(config: Config) -> Context {
+    Engine::with_config(config).and_then(|engine| engine.context()).expect("it starts")
 }
