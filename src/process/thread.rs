@@ -40,7 +40,7 @@ pub fn spawn(builder: Builder, work: impl FnOnce() + Send + 'static) -> io::Resu
     })
 }
 
-/// Starts a thread that does `work`, which is steady: whoever is steady may wait for it, since
+/// Starts a thread that does `work`, which is steady: a steady thread may wait for it, since
 /// neither a fork nor an exit holds it up. It may take no lock that the waiting thread holds.
 ///
 /// # Errors
