@@ -6,26 +6,13 @@
 //! to be tried to find two that are alike.
 
 use crate::bytes::Writer;
-use std::cmp::Ordering;
 use std::fmt::{self, Write as _};
 
 /// The identity of something, from what it consists of.
 ///
 /// As text, it is 64 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint([u8; 32]);
-
-impl Ord for Fingerprint {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.first().cmp(&other.first()).then_with(|| self.0.cmp(&other.0))
-    }
-}
-
-impl PartialOrd for Fingerprint {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
 
 impl Fingerprint {
     /// The identity of this build of Kal, from all its sources, the compilers,
@@ -53,11 +40,6 @@ impl Fingerprint {
     /// Returns the fingerprint with these bytes.
     pub(crate) const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
-    }
-
-    /// Returns its first bytes as a number, by which most differ.
-    fn first(&self) -> u64 {
-        self.0.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
     }
 
     /// Returns its bytes.

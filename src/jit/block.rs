@@ -73,19 +73,19 @@ impl CodeBlock {
         assumed: &Fingerprint,
         budget: &Arc<ContextBudget>,
     ) -> Option<Arc<Self>> {
-        let linked = |assumed: Fingerprint| {
+        let under = |assumed: Fingerprint| {
             jit.store.linked(&assumed).into_iter().map(move |pack| LinkedPack { pack, assumed })
         };
-        let mut packs: Vec<LinkedPack> = linked(*assumed).collect();
+        let mut linked_packs: Vec<LinkedPack> = under(*assumed).collect();
         let full =
             layer.text().identity().map(|text| jit.assumed_of_full(text)).filter(|full| full != assumed);
-        packs.extend(full.into_iter().flat_map(linked));
-        let own = packs.len();
+        linked_packs.extend(full.into_iter().flat_map(under));
+        let own = linked_packs.len();
         // Of an earlier text, what is planned as it was has the same code.
         let stored = layer.text().stored_identity().filter(|_| layer.text().is_edited());
-        packs.extend(stored.map(|stored| jit.assumed_of(stored)).into_iter().flat_map(linked));
-        let mut referring = Referring::start(jit, &packs);
-        let packs: Vec<_> = packs.iter().map(LinkedPack::links).collect::<Option<_>>()?;
+        linked_packs.extend(stored.map(|stored| jit.assumed_of(stored)).into_iter().flat_map(under));
+        let packs = LinkedPack::all_links(&linked_packs)?;
+        let mut referring = Referring::start(jit, &linked_packs, &packs);
         let layout = BlockLayout::of(&packs, own, layer);
         let linked = &layout.linked;
         let first = linked.first().and_then(|first| layer.function_at(first.position as usize));
@@ -99,7 +99,8 @@ impl CodeBlock {
             let bodies: Option<Vec<_>> = linked.iter().map(|code| code.body(&packs)).collect();
             let Some(bodies) = bodies else { return false };
             identities = bodies.iter().map(|(identity, _)| *identity).collect();
-            let Some(referred) = referred.insert(referring.wait(jit, &packs)).as_ref() else { return false };
+            referred = referring.wait(jit, &packs);
+            let Some(referred) = &referred else { return false };
             let mut fill = |(code, (_, body)): (&LinkedCode, &(_, PackedBody<'_>))| {
                 let (target, slot) = referred.calls(code)?;
                 let (position, offset) = (code.position, code.offset as u32);
@@ -115,7 +116,7 @@ impl CodeBlock {
         let mut bodies: Vec<_> = linked.iter().map(|code| (code.offset as u32, code.position)).collect();
         bodies.sort_unstable();
         let owners = BlockOwners { layer: layer.clone(), bodies };
-        let Referred { names, held, .. } = referred.flatten()?;
+        let Referred { names, held, .. } = referred?;
         jit.store.found(first.source.name(), identities.clone());
         let object = Object::placed(code, held, charge);
         let block = LinkedBlock::new(&jit.code, &object, start, owners, names);
@@ -247,8 +248,9 @@ struct LinkedPack {
 }
 
 impl LinkedPack {
-    fn links(&self) -> Option<PackedLinks<'_>> {
-        self.pack.links(&self.assumed)
+    /// Returns the links of packs.
+    fn all_links(packs: &[Self]) -> Option<Vec<PackedLinks<'_>>> {
+        packs.iter().map(|Self { pack, assumed }| pack.links(assumed)).collect()
     }
 }
 
@@ -261,15 +263,12 @@ const MANY_LINKS: usize = 2000;
 
 impl Referring {
     /// Begins to hold what the linked code of packs refers to, if there is much.
-    fn start(jit: &Arc<Jit>, packs: &[LinkedPack]) -> Self {
-        if packs.iter().filter_map(|pack| Some(pack.links()?.len())).sum::<usize>() < MANY_LINKS {
+    fn start(jit: &Arc<Jit>, packs: &[LinkedPack], links: &[PackedLinks<'_>]) -> Self {
+        if links.iter().map(|links| links.len()).sum::<usize>() < MANY_LINKS {
             return Self(None);
         }
         let (jit, packs) = (jit.clone(), packs.to_vec());
-        let refer = move || {
-            let packs: Vec<_> = packs.iter().map(LinkedPack::links).collect::<Option<_>>()?;
-            Referred::of(&jit, &packs)
-        };
+        let refer = move || Referred::of(&jit, &LinkedPack::all_links(&packs)?);
         Self(Beside::start("kal names", refer).ok())
     }
 

@@ -152,17 +152,10 @@ impl Names {
         &self,
         texts: impl ExactSizeIterator<Item = &'t str>,
     ) -> Result<Vec<HeldName>, TooManyNames> {
-        self.write(|table| {
-            table.reserve(texts.len());
-            let hold = |text| {
-                if table.len() >= self.most {
-                    table.collect();
-                }
-                let is_full = table.len() >= self.most && table.find(text).is_none();
-                if is_full { Err(TooManyNames { most: self.most }) } else { Ok(table.hold(text)) }
-            };
-            texts.map(hold).collect()
-        })
+        match self.hold_most(texts) {
+            (held, None) => Ok(held),
+            (_, Some(full)) => Err(full),
+        }
     }
 
     /// Holds the names of many texts, up to the first for which there is no room.
@@ -181,6 +174,7 @@ impl Names {
         });
         let Some(unknown) = unknown else { return (held, None) };
         let full = self.write(|table| {
+            table.reserve(texts.len());
             for text in std::iter::once(unknown).chain(texts) {
                 if table.len() >= self.most && table.find(text).is_none() {
                     table.collect();
