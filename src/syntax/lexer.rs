@@ -2,7 +2,7 @@
 //!
 //! logos finds the tokens; this loop stores them compactly. Each word becomes a name
 //! once per piece of a source, all of a piece at once, where it is parsed: so the pieces
-//! of a long source are [lexed ahead](ahead). A mistake never stops the lexer: it leaves a
+//! of a long source are lexed ahead. A mistake never stops the lexer: it leaves a
 //! token that the parser refuses or, for a malformed number, takes as a number.
 
 mod ahead;
