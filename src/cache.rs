@@ -26,6 +26,7 @@ mod image_text;
 mod images;
 #[cfg(feature = "cli")]
 mod library;
+mod lock;
 mod mark;
 mod options;
 mod session;

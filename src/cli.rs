@@ -207,8 +207,8 @@ fn start(
     }
     // To write the one takes away what the other has.
     context.engine().update_engine_cache();
-    context.engine().write_cache_at_exit();
     if options.trace_cache {
+        context.engine().write_cache_at_exit();
         match context.beginning() {
             Beginning::Empty => {}
             Beginning::Snapshot => reporter.line("image: begun with what its prelude has left"),
@@ -216,5 +216,7 @@ fn start(
         }
         context.engine().take_cache_events().iter().for_each(|event| reporter.line(&event.to_string()));
     }
-    exit::leave(reporter.ended(exit))
+    let exit = reporter.ended(exit);
+    context.engine().write_cache_beyond_exit();
+    exit::leave(exit)
 }

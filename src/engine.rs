@@ -34,6 +34,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+/// From so many checked items and bodies on, a process that ends has a child write them: to fork
+/// takes as long as to write a third of these.
+#[cfg(feature = "cli")]
+const LEFT_TO_CHILD: usize = 1000;
+
 /// The part of Kal that contexts share: names, host functions, the compiler.
 /// Cheap to clone, and usable from any thread.
 ///
@@ -298,6 +303,25 @@ impl Engine {
     #[cfg(feature = "cli")]
     pub(crate) fn write_cache_at_exit(&self) {
         self.0.write_cache(std::mem::forget);
+    }
+
+    /// Does so when the process is about to end, or has ended: a child writes what would take a
+    /// while. Other starts of the same texts wait for it. No code may be run after this.
+    #[cfg(feature = "cli")]
+    pub(crate) fn write_cache_beyond_exit(&self) {
+        let inner = &self.0;
+        let Some(cache) = &inner.cache else { return };
+        if cache.unwritten() + inner.texts.kept_items() >= LEFT_TO_CHILD {
+            let locks = cache.lock_texts();
+            let write = || {
+                let _locks = locks;
+                inner.write_cache(std::mem::forget);
+            };
+            if process::leave_to_child(write).is_ok() {
+                return;
+            }
+        }
+        inner.write_cache(std::mem::forget);
     }
 
     /// Writes what was compiled of the modules in the folder of a library to that folder,

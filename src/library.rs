@@ -37,7 +37,8 @@ use crate::syntax::lexer::lex_polled;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{ParseLimits, Parser};
 use crate::syntax::token::Tokens;
-use crate::world::{self, BoundFunction, Layer, Layers};
+use crate::text_cache::{KeptModule, KeptText};
+use crate::world::{BoundFunction, Layer, Layers};
 use find::ModulePlace;
 use parse::ParsedModule;
 use rustc_hash::FxHashMap;
@@ -431,9 +432,8 @@ impl ModuleReader<'_> {
         }
         for (module, items, record) in kept {
             if let Some(environment) = self.engine.stored_environment() {
-                let text = world::encode_module(&items, record, environment);
-                let texts = self.engine.texts();
-                text.into_iter().for_each(|text| texts.keep(&module.source, Some(&module.name), text.into()));
+                let kept = KeptModule { items, record, environment: environment.clone() };
+                self.engine.texts().keep(&module.source, Some(&module.name), KeptText::Module(kept));
             }
         }
         Ok(read)

@@ -14,12 +14,16 @@
 //! next, but for the one that forked: see `ThreadNumber`.
 #![allow(unsafe_code)]
 
+#[cfg(feature = "cli")]
+mod apart;
 mod cell;
 mod memory;
 mod owned;
 mod thread;
 mod worker;
 
+#[cfg(feature = "cli")]
+pub use apart::leave_to_child;
 pub use cell::SteadyCell;
 pub use memory::{room, zeros};
 pub use owned::{Beside, OfProcess};
@@ -253,25 +257,30 @@ pub fn watch_exit() {
     unsafe { libc::atexit(before_exit) };
 }
 
+/// Returns the callbacks of a fork after which both processes go on.
+fn at_fork_of_runs() -> Option<&'static AtFork> {
+    AT_FORK.get().filter(|_| !ENDS.get())
+}
+
 unsafe extern "C" fn before_fork() {
     FORKING.fetch_add(1, Ordering::SeqCst);
     while others(Activity::Steady) > 0 {
         std::thread::sleep(PAUSE);
     }
-    if let Some(what) = AT_FORK.get() {
+    if let Some(what) = at_fork_of_runs() {
         (what.before)();
     }
 }
 
 unsafe extern "C" fn after_fork_in_parent() {
-    if let Some(what) = AT_FORK.get() {
+    if let Some(what) = at_fork_of_runs() {
         (what.in_parent)();
     }
     FORKING.fetch_sub(1, Ordering::SeqCst);
 }
 
 unsafe extern "C" fn after_fork_in_child() {
-    if let Some(what) = AT_FORK.get() {
+    if let Some(what) = at_fork_of_runs() {
         (what.in_child)();
     }
     // There is only this thread.

@@ -36,14 +36,14 @@ const SHORT_HALF: usize = 2 << 20;
 const LONG: usize = 512;
 
 pub(crate) use item::CachedItem;
-pub(crate) use kept::{FinishedText, KeptText};
+pub(crate) use kept::{KeptModule, KeptProgram, KeptText};
 
 /// The texts of one engine.
 pub(crate) struct TextCache {
     short: Mutex<Halves>,
     long: Mutex<Halves>,
     /// What is kept for later runs and has not been written to the cache.
-    kept: Mutex<FxHashMap<KeptName, (Source, FinishedText)>>,
+    kept: Mutex<FxHashMap<KeptName, (Source, KeptText)>>,
 }
 
 /// The file of a text that is kept, and the module that it was read as.
@@ -128,17 +128,23 @@ impl TextCache {
 
     /// Keeps a text, which was read as a program or as the module of that name, for later
     /// runs.
-    pub(crate) fn keep(&self, source: &Source, module: Option<&str>, text: FinishedText) {
+    pub(crate) fn keep(&self, source: &Source, module: Option<&str>, text: KeptText) {
         let (name, kept) = (kept_name(source, module), (source.clone(), text));
         let before = process::within(Activity::Steady, || self.kept.lock().insert(name, kept));
         drop(before);
     }
 
-    /// Takes what is kept of a text, once it is written.
+    /// Returns how many items are kept of all texts.
+    #[cfg(feature = "cli")]
+    pub(crate) fn kept_items(&self) -> usize {
+        process::within(Activity::Steady, || self.kept.lock().values().map(|(_, text)| text.len()).sum())
+    }
+
+    /// Takes and writes what is kept of a text.
     pub(crate) fn take_kept(&self, source: &Source, module: Option<&str>) -> Option<WrittenText> {
         let name = kept_name(source, module);
         let kept = process::within(Activity::Steady, || self.kept.lock().remove(&name));
-        kept.filter(|(read, _)| read.text() == source.text()).and_then(|(_, text)| text.wait())
+        kept.filter(|(read, _)| read.text() == source.text()).and_then(|(_, text)| text.write())
     }
 
     /// Calls `work` with the halves for a text. No fork comes in between.

@@ -2,6 +2,7 @@
 
 use super::folder::{ABANDONED, ENDING, ENDING_WITHOUT_CODE, UNFINISHED, of_this_target, shortened};
 use super::image_text::{ImageText, identity};
+use super::lock::TextLock;
 use super::mark::WholeMark;
 use super::{CacheEvent, CacheOptions, CheckedText, CheckedTexts, trust};
 use crate::bytes::{Damage, SharedParts};
@@ -374,6 +375,10 @@ impl Cache {
     /// both, and of which texts the others are.
     fn read(&self, place: &PackFolder, text: &str) -> (Vec<OwnPack>, Vec<(String, Arc<Pack>)>) {
         let mut files = packs(&place.folder);
+        let is_there = files.iter().any(|file| file.text == text);
+        if !is_there && !place.is_shipped && TextLock::wait(&place.folder, text) {
+            files = packs(&place.folder);
+        }
         if files.is_empty() || self.key().is_none() && !place.is_shipped {
             return (Vec::new(), Vec::new());
         }
@@ -477,6 +482,23 @@ impl Cache {
     #[cfg(feature = "cli")]
     pub fn explain(&self, functions: &[(String, Fingerprint)]) -> Vec<super::Explanation> {
         super::explain::explain(functions, &self.store.origins())
+    }
+
+    /// Returns how many bodies have not been written; 0 if none ever are.
+    #[cfg(feature = "cli")]
+    pub fn unwritten(&self) -> usize {
+        if self.writes() { self.store.unwritten() } else { 0 }
+    }
+
+    /// Locks the texts whose packs are to be written: starts wait for these.
+    #[cfg(feature = "cli")]
+    pub fn lock_texts(&self) -> Vec<TextLock> {
+        let lock = |source: &CachedSource| {
+            let folder = source.folder.as_ref().filter(|_| source.packs.is_empty())?;
+            trust::create(folder).ok()?;
+            TextLock::take(folder, &source.text)
+        };
+        self.sources(|sources| sources.iter().filter_map(lock).collect())
     }
 
     /// Writes what has been compiled since the files were opened, and the items of their

@@ -21,7 +21,7 @@ use crate::syntax::ast::Item;
 use crate::syntax::lexer::Pieces;
 use crate::syntax::lint;
 use crate::syntax::parser::{ParseLimits, Parser, SyntaxErrors};
-use crate::text_cache::{CachedItem, CachedText, KeptText};
+use crate::text_cache::{CachedItem, CachedText, KeptProgram, KeptText};
 use crate::world::StoredText;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ struct Progress {
     cached: Option<Arc<CachedText>>,
     /// The text as it is kept for later runs, if only for these; `None` once reading it
     /// has met a mistake.
-    kept: Option<KeptText>,
+    kept: Option<KeptProgram>,
     /// The text of an earlier run with which the text is to be compared when its opening
     /// begins. What comes before is the same.
     earlier: Option<SharedParts>,
@@ -101,7 +101,7 @@ impl Context {
         // What no other context is given, and no earlier run has read, goes by at once.
         let goes_by = keeps && !keeps_items && stored.is_none() && source.text().contains("def");
         let known = engine.stored_environment().filter(|_| goes_by);
-        let kept = known.map(|known| KeptText::new(known, source));
+        let kept = known.map(|known| KeptProgram::new(known, source));
         let cached = if keeps && kept.is_none() { engine.texts().text(source, is_for_later) } else { None };
         if let Some((cached, stored)) = cached.as_ref().zip(stored) {
             cached.restore(stored, keeps_items);
@@ -321,7 +321,7 @@ impl Progress {
     fn write_anew(&mut self, engine: &Engine) {
         let Some(cached) = self.cached.take() else { return };
         let (Some(text), Some(known)) = (cached.stored(), engine.stored_environment()) else { return };
-        let mut kept = KeptText::new(known, cached.source());
+        let mut kept = KeptProgram::new(known, cached.source());
         for number in 0..self.items {
             let Ok(item) = text.item(number) else { return };
             kept.add(Arc::new(item.into()));
@@ -375,8 +375,8 @@ impl Progress {
         if let Some(text) = &self.cached {
             text.complete(self.items);
         }
-        if let Some(text) = self.kept.take().and_then(KeptText::finish) {
-            engine.texts().keep(source, None, text);
+        if let Some(program) = self.kept.take() {
+            engine.texts().keep(source, None, KeptText::Program(program));
         }
     }
 }

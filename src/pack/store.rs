@@ -163,6 +163,12 @@ impl CodeStore {
         StoreCounts { hits: read(&self.hits), misses: read(&self.misses) }
     }
 
+    /// Returns how many bodies of sources are kept that this run has made.
+    #[cfg(feature = "cli")]
+    pub fn unwritten(&self) -> usize {
+        self.kept(|kept| kept.values().map(|kept| kept.made.len()).sum())
+    }
+
     /// Takes what is kept of a source.
     pub fn take(&self, source: &str) -> Option<KeptCode> {
         self.kept_bytes.store(0, Ordering::Relaxed);
