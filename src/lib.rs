@@ -115,10 +115,11 @@
 //! for which an edited definition was looked at. A library brings such packs along, if `kal compile` has made them.
 //!
 //! **What a program need not wait for is done beside it.** A long text is lexed on a thread of
-//! its own, ahead of the parser; its checked items are written for later runs on another; and
-//! while a block is copied, a third one allocates its slots. None of them changes what the
-//! program sees: words become names where they are parsed. A fork leaves such a thread
-//! behind, so in a child its owner goes on by itself, or without (`process::OfProcess`).
+//! its own, ahead of the parser, and while a block is copied, another one allocates its slots.
+//! Neither changes what the program sees: words become names where they are parsed. A fork
+//! leaves such a thread behind, so in a child its owner goes on by itself, or without
+//! (`process::OfProcess`). What a long program leaves for later runs, the command has a child
+//! write when it ends (`process::leave_to_child`); the next start of that program waits for it.
 //!
 //! **What was developed ships.** An *image* is a program with its modules: their checked texts
 //! and their packs, a version for each kind of processor: complete, or clones of what gains

@@ -20,6 +20,8 @@ pub struct Contestant {
     command: Result<Vec<String>, String>,
     input: Option<PathBuf>,
     typed: Option<Typed>,
+    /// Whether what it leaves running when it ends belongs to its time.
+    with_rest: bool,
     /// What is done before each run, which is given by its number.
     before: Option<Box<dyn FnMut(usize)>>,
     runs: Vec<Run>,
@@ -38,7 +40,7 @@ impl Contestant {
     /// Creates a contestant, or why it cannot take part.
     pub fn new(name: &'static str, command: Result<Vec<String>, String>) -> Self {
         let (runs, answer) = (Vec::new(), String::new());
-        Self { name, command, input: None, typed: None, before: None, runs, answer }
+        Self { name, command, input: None, typed: None, with_rest: false, before: None, runs, answer }
     }
 
     /// Reads standard input from a file.
@@ -51,6 +53,13 @@ impl Contestant {
     /// process.
     pub fn with_typed(mut self, typed: Typed) -> Self {
         self.typed = Some(typed);
+        self
+    }
+
+    /// Measures until the processes that it leaves have ended as well.
+    #[allow(dead_code, reason = "one of the benchmarks uses it")]
+    pub fn with_rest(mut self) -> Self {
+        self.with_rest = true;
         self
     }
 
@@ -73,7 +82,7 @@ impl Contestant {
             let ran = match self.typed {
                 Some(typed) => prompt::seconds(words, typed)
                     .map(|wall| (Run { wall, cpu: f64::NAN, megabytes: f64::NAN }, typed.answer.to_owned())),
-                None => run(words, input.map_or_else(Stdio::null, Stdio::from)),
+                None => run(words, input.map_or_else(Stdio::null, Stdio::from), self.with_rest),
             };
             match ran {
                 Ok((run, answer)) => {
@@ -118,15 +127,17 @@ impl Contestant {
     }
 }
 
-/// Returns what a run of a command takes, and the last line it prints.
-fn run(words: &[String], input: Stdio) -> Result<(Run, String), String> {
+/// Returns what a run of a command takes, with what it leaves running if that is to be measured,
+/// and the last line it prints.
+fn run(words: &[String], input: Stdio, with_rest: bool) -> Result<(Run, String), String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     // Each start is the first, unless a row says where the cache is.
     let output = Command::new(this).arg(MEASURE).args(words).env("KAL_CACHE", "off").stdin(input).output();
     let output = output.map_err(|error| error.to_string())?;
     let told = String::from_utf8_lossy(&output.stderr);
     let numbers: Vec<f64> = told.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [status, wall, cpu, megabytes] = numbers[..] else { return Err("it does not start".into()) };
+    let [status, wall, rest, cpu, megabytes] = numbers[..] else { return Err("it does not start".into()) };
+    let wall = if with_rest { rest } else { wall };
     if status != 0.0 {
         return Err(format!("it ended with status {status}"));
     }
@@ -142,24 +153,32 @@ pub fn measure_if_asked() {
         return;
     }
     let program = words.next().expect("a command to measure");
+    // What it leaves running becomes a child of this process, so that it does not run beside the
+    // next command that is measured.
+    // SAFETY: it has no preconditions.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
     let start = Instant::now();
     // The command inherits standard input and output.
     let child = Command::new(program).args(words).stderr(Stdio::null()).spawn().expect("it starts");
-    let (status, usage) = wait(child.id());
+    let (status, usage) = wait(child.id() as i32).expect("it ends");
     let wall = start.elapsed().as_secs_f64();
+    let rest: Vec<_> = std::iter::from_fn(|| wait(-1)).collect();
+    let with_rest = start.elapsed().as_secs_f64();
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    let cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-    eprintln!("{status} {wall} {cpu} {}", usage.ru_maxrss as f64 / 1024.0);
+    let all = rest.iter().map(|(_, usage)| usage).chain([&usage]);
+    let cpu: f64 = all.map(|usage| seconds(usage.ru_utime) + seconds(usage.ru_stime)).sum();
+    eprintln!("{status} {wall} {with_rest} {cpu} {}", usage.ru_maxrss as f64 / 1024.0);
     std::process::exit(0);
 }
 
-/// Waits for a child; its exit status and what it used.
-fn wait(child: u32) -> (i32, libc::rusage) {
+/// Waits for a child, or for any if it is -1; its exit status and what it used. `None` if there
+/// is none.
+fn wait(child: i32) -> Option<(i32, libc::rusage)> {
     let mut status = 0;
     // SAFETY: all zeros is a value of this plain structure.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: both results are written before the call returns; nothing else
     // waits for this child.
-    unsafe { libc::wait4(child as i32, &raw mut status, 0, &raw mut usage) };
-    (status, usage)
+    let ended = unsafe { libc::wait4(child, &raw mut status, 0, &raw mut usage) };
+    (ended > 0).then_some((status, usage))
 }

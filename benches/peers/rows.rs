@@ -532,13 +532,17 @@ fn imported(folder: &Path) -> Row {
 fn cold(name: &'static str, text: &str, folder: &Path) -> Row {
     let program = write(folder, &format!("cold{}.kal", text.len()), text);
     let cache = folder.join("cold");
-    let cached = kal(&["--cache", &cache.display().to_string(), &program]);
-    let empty = move |_| _ = std::fs::remove_dir_all(&cache);
+    let cached = || kal(&["--cache", &cache.display().to_string(), &program]);
+    let empty = || {
+        let cache = cache.clone();
+        move |_| _ = std::fs::remove_dir_all(&cache)
+    };
     let off = "kal --cache off";
     Row {
         name,
         contestants: vec![
-            Contestant::new(KAL, cached).with_before(empty),
+            Contestant::new(KAL, cached()).with_before(empty()),
+            Contestant::new("kal, until it has written", cached()).with_before(empty()).with_rest(),
             Contestant::new(off, kal(&[&program])),
         ],
         targets: vec![

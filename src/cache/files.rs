@@ -378,6 +378,7 @@ impl Cache {
         let is_there = files.iter().any(|file| file.text == text);
         if !is_there && !place.is_shipped && TextLock::wait(&place.folder, text) {
             files = packs(&place.folder);
+            self.read_key();
         }
         if files.is_empty() || self.key().is_none() && !place.is_shipped {
             return (Vec::new(), Vec::new());
@@ -610,6 +611,13 @@ impl Cache {
     /// Returns the user's secret, if there is one.
     pub(super) fn key(&self) -> Option<SecretKey> {
         *self.key.lock()
+    }
+
+    /// Reads the user's secret, if another process has made it meanwhile.
+    fn read_key(&self) {
+        if let Some(options) = self.options.as_ref().filter(|_| self.key().is_none()) {
+            *self.key.lock() = trust::key(&options.key);
+        }
     }
 
     /// Returns the user's secret to sign a pack with, after making one if there is none.

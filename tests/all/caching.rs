@@ -29,10 +29,16 @@ impl World {
 
     /// Returns the command, with the cache of this world.
     pub fn kal(&self, arguments: &[&str]) -> std::process::Command {
+        let mut command = self.quiet_kal(&["--stats", "--trace-cache"]);
+        command.args(arguments);
+        command
+    }
+
+    /// Returns the command, with the cache of this world, of which nothing is said.
+    pub fn quiet_kal(&self, arguments: &[&str]) -> std::process::Command {
         let mut command = kal();
         command.env_remove("KAL_CACHE").env("XDG_CACHE_HOME", self.at("caches"));
-        command.env("XDG_STATE_HOME", self.at("state")).current_dir(self.0.path());
-        command.args(["--stats", "--trace-cache"]).args(arguments);
+        command.env("XDG_STATE_HOME", self.at("state")).current_dir(self.0.path()).args(arguments);
         command
     }
 
@@ -55,7 +61,7 @@ impl World {
     }
 
     /// Returns the files of the cache, but the one whose time says when it was collected.
-    fn files(&self) -> Vec<PathBuf> {
+    pub fn files(&self) -> Vec<PathBuf> {
         files_in(self.at("caches"))
     }
 }
@@ -91,7 +97,7 @@ pub struct CachedRun {
 }
 
 impl CachedRun {
-    fn of(ran: Ran) -> Self {
+    pub fn of(ran: Ran) -> Self {
         let is_stats = |line: &&str| line.starts_with('{');
         let stats = ran.err().lines().find(is_stats).expect("there are statistics");
         let stats: serde_json::Value = serde_json::from_str(stats).expect("they are JSON");

@@ -22,40 +22,46 @@ const PROGRAM: &str = "def f(x) x + 1; def g(n) (for i = 1, i < n in f(i)) + f(n
 
 /// What the kernel answers with EPERM.
 #[derive(Clone, Copy, Debug)]
-enum Denied {
+pub enum Denied {
     /// `mprotect` to executable: what systemd's `MemoryDenyWriteExecute` does.
     Executable,
     /// Files in memory.
     Files,
     /// A second mapping of memory.
     Remapping,
+    /// Processes, not threads: `clone` without shared memory.
+    Forks,
 }
 
 impl Denied {
-    /// Returns the call, and the bits of its third argument of which it has
-    /// one; any call, if `None`.
-    fn call(self) -> (libc::c_long, Option<u32>) {
+    /// Returns the call, the number of the argument that decides, bits, and whether it is
+    /// denied with one of them rather than with none.
+    fn call(self) -> (libc::c_long, u32, u32, bool) {
         match self {
-            Self::Executable => (libc::SYS_mprotect, Some(libc::PROT_EXEC as u32)),
-            Self::Files => (libc::SYS_memfd_create, None),
-            Self::Remapping => (libc::SYS_mremap, None),
+            Self::Executable => (libc::SYS_mprotect, 2, libc::PROT_EXEC as u32, true),
+            Self::Files => (libc::SYS_memfd_create, 0, 0, false),
+            Self::Remapping => (libc::SYS_mremap, 0, 0, false),
+            Self::Forks => (libc::SYS_clone, 0, libc::CLONE_VM as u32, false),
         }
     }
 
     /// Denies it to this process and its children.
-    fn deny(self) -> io::Result<()> {
-        let (call, bits) = self.call();
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn deny(self) -> io::Result<()> {
+        let (call, argument, bits, with) = self.call();
         let instruction = |code, jt, jf, k| libc::sock_filter { code: code as libc::__u16, jt, jf, k };
         let load = |offset| instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset);
         let jump = |test, jt, jf, k| instruction(libc::BPF_JMP | test | libc::BPF_K, jt, jf, k);
         let answer = |k| instruction(libc::BPF_RET | libc::BPF_K, 0, 0, k);
-        let test = if bits.is_some() { libc::BPF_JSET } else { libc::BPF_JGE };
-        // The call's number is at 0 of `seccomp_data`, its third argument at 32.
+        let (if_set, if_not) = if with { (0, 1) } else { (1, 0) };
+        // The call's number is at 0 of `seccomp_data`, its arguments are from 16 on.
         let mut filter = [
             load(0),
             jump(libc::BPF_JEQ, 0, 3, call as u32),
-            load(32),
-            jump(test, 0, 1, bits.unwrap_or(0)),
+            load(16 + 8 * argument),
+            jump(libc::BPF_JSET, if_set, if_not, bits),
             answer(libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
             answer(libc::SECCOMP_RET_ALLOW),
         ];

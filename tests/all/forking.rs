@@ -464,17 +464,16 @@ fn inside_of_a_run_with_a_deadline() {
     });
 }
 
-/// A program that forks while another thread writes its items for later runs: the child reads
-/// on without that thread, and the parent keeps all of it.
+/// A program that forks while its text is kept for later runs, and lexed on another thread: the
+/// child reads on without that thread, and the parent keeps all of it.
 #[test]
-fn while_a_text_is_written_for_later_runs() {
-    alone("forking::while_a_text_is_written_for_later_runs", || {
+fn while_a_text_is_kept_for_later_runs() {
+    alone("forking::while_a_text_is_kept_for_later_runs", || {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        // There is more after it than waits for a thread that does not go on.
         let definitions = |numbers: Range<usize>| numbers.map(|n| format!("def f{n}(x) x * {n} + 1\n"));
         let text: String = definitions(0..900)
             .chain(["var p = fork()\n".to_owned()])
-            .chain(definitions(900..6000))
+            .chain(definitions(900..16000))
             .chain((0..200).map(|n| format!("f{}(2)\n", n * 9)))
             .collect();
         let file = folder.path().join("p.kal");

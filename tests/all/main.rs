@@ -28,6 +28,7 @@ mod grammar;
 mod hosts;
 mod large;
 mod layers;
+mod leaving;
 mod images;
 mod inputs;
 mod instances;

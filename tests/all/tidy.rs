@@ -169,6 +169,7 @@ const UNSAFE: &[&str] = &[
     "crates/orc/",
     "crates/runtime/",
     "tests/all/denied.rs",
+    "tests/all/leaving.rs",
     "tests/all/images.rs",
     "tests/all/preludes.rs",
     "tests/all/float_environment.rs",
