@@ -34,8 +34,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// From so many checked items and bodies on, a process that ends has a child write them: to fork
-/// takes as long as to write a third of these.
+/// The number of checked items and bodies from which on a process that ends has a child write
+/// them: to fork takes as long as to write a third of these.
 #[cfg(feature = "cli")]
 const LEFT_TO_CHILD: usize = 1000;
 
