@@ -451,8 +451,7 @@ impl ModuleReader<'_> {
         let nothing = Operators::new(self.engine.names());
         let (mut read, mut kept, mut records) = (Vec::new(), Vec::new(), Vec::new());
         for (item, operators) in items {
-            let recorder =
-                keeps.then(|| Recorder::new(&scope, &nothing, std::iter::empty(), item.names.clone()));
+            let recorder = keeps.then(|| Recorder::new(&scope, &nothing, Vec::new(), item.names.clone()));
             let environment: &dyn Environment = match &recorder {
                 Some(recorder) => recorder,
                 None => &scope,

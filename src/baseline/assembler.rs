@@ -6,8 +6,8 @@
 
 use crate::abi::Symbol;
 use crate::codegen::CodegenError;
+use crate::distinct::Distinct;
 use crate::pack::portable::{Field, FieldKind, PortableCode};
-use rustc_hash::FxHashMap;
 
 /// A general register, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,9 +111,8 @@ pub(super) struct Place(usize);
 pub(super) struct MachineCode {
     bytes: Vec<u8>,
     fields: Vec<Field<Box<str>>>,
-    constants: FxHashMap<u64, usize>,
     /// The numbers of the pool, in their order.
-    pool: Vec<u64>,
+    pool: Distinct<u64>,
     /// The places of distances to numbers of the pool, with their indices.
     references: Vec<(usize, usize)>,
     /// Routines, each with the places of distances to its address.
@@ -121,6 +120,11 @@ pub(super) struct MachineCode {
 }
 
 impl MachineCode {
+    /// Creates it without code, with room for that many bytes.
+    pub(super) fn with_room(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), ..Self::default() }
+    }
+
     pub(super) fn here(&self) -> Place {
         Place(self.bytes.len())
     }
@@ -157,11 +161,7 @@ impl MachineCode {
             }
             MachineOperand::Constant(bits) => {
                 self.byte(0x05 | register);
-                let next = self.pool.len();
-                let index = *self.constants.entry(bits).or_insert(next);
-                if index == next {
-                    self.pool.push(bits);
-                }
+                let (index, _) = self.pool.add(bits);
                 self.references.push((self.bytes.len(), index));
                 self.number((-4 - after).cast_unsigned());
             }
@@ -412,7 +412,7 @@ impl MachineCode {
     pub(super) fn finish(mut self) -> Result<PortableCode, CodegenError> {
         let size = self.bytes.len();
         let pool = size.next_multiple_of(8);
-        let words = self.pool.len() + self.routines.len();
+        let words = self.pool.values().len() + self.routines.len();
         if i32::try_from(pool + 8 * words).is_err() {
             return Err(CodegenError::Internal("code that no jump can cross".to_owned()));
         }
@@ -424,7 +424,7 @@ impl MachineCode {
             self.patch(Place(at), (distance + after).cast_unsigned());
         }
         self.bytes.resize(pool, 0);
-        for number in &self.pool {
+        for number in self.pool.values() {
             self.bytes.extend_from_slice(&number.to_le_bytes());
         }
         for (name, places) in std::mem::take(&mut self.routines) {

@@ -29,6 +29,10 @@ pub(super) const SIGN: u64 = 1 << 63;
 
 const ONE: u64 = 1_f64.to_bits();
 
+/// The room for code that most functions need: for the frame, and for each node, in bytes.
+const FRAME_BYTES: usize = 128;
+const NODE_BYTES: usize = 32;
+
 /// The vector registers in use for a moment.
 pub(super) const ACCUMULATOR: u8 = 0;
 pub(super) const OTHER: u8 = 1;
@@ -72,7 +76,7 @@ impl<'a> Walk<'a> {
             direct: body.builtins.iter().map(|(name, of)| ((*name, of.arity()), *of)).collect(),
             loads_numbers: body.loads_numbers,
             hot_after: body.hot_after,
-            code: MachineCode::default(),
+            code: MachineCode::with_room(FRAME_BYTES + NODE_BYTES * function.nodes.len()),
             frame: Frame::of(function),
             values: Vec::new(),
             waiting: Vec::new(),

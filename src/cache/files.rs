@@ -494,9 +494,11 @@ impl Cache {
     /// Locks the texts whose packs are to be written: starts wait for these.
     #[cfg(feature = "cli")]
     pub fn lock_texts(&self) -> Vec<TextLock> {
+        let Some(root) = self.options.as_ref().map(|options| &options.folder) else { return Vec::new() };
         let lock = |source: &CachedSource| {
             let folder = source.folder.as_ref().filter(|_| source.packs.is_empty())?;
             trust::create(folder).ok()?;
+            trust::folders(root, folder).ok()?;
             TextLock::take(folder, &source.text)
         };
         self.sources(|sources| sources.iter().filter_map(lock).collect())

@@ -1,6 +1,7 @@
 //! Texts whose packs are written by a process after the run that it was forked from.
 
 use super::folder::UNFINISHED;
+use super::trust;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -20,8 +21,8 @@ pub struct TextLock {
 }
 
 impl TextLock {
-    /// Locks a text with packs in that folder, which is there; `None` if that is not possible, or
-    /// another process has locked it.
+    /// Locks a text with packs in that folder, which is there and trusted; `None` if that is not
+    /// possible, or another process has locked it.
     #[cfg(feature = "cli")]
     pub(super) fn take(folder: &Path, text: &str) -> Option<Self> {
         let path = path(folder, text);
@@ -32,7 +33,7 @@ impl TextLock {
 
     /// Waits while a text is locked, but not for ever. Returns whether it was.
     pub(super) fn wait(folder: &Path, text: &str) -> bool {
-        let Ok(file) = File::open(path(folder, text)) else { return false };
+        let Ok((file, _)) = trust::open(&path(folder, text)) else { return false };
         let started = Instant::now();
         while file.try_lock_shared().is_err() && started.elapsed() < LONGEST {
             sleep(PAUSE);

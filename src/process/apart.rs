@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::ENDS;
+use rustix::process::{Pid, setpgid};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::mem;
@@ -15,8 +16,8 @@ const OPEN_FILES: &str = "/proc/self/fd";
 const FIRST_FILE: RawFd = 3;
 
 /// Forks this process, which is about to end, and returns; `work` is done in the child, in a
-/// session of its own, without the streams and files that this process was started with, so
-/// that nothing waits for it. The child has no other thread and must run no code of a program:
+/// process group of its own, so that it has no part in the signals of a terminal, and without
+/// the streams and files that this process was started with, so that nothing waits for it. The child has no other thread and must run no code of a program:
 /// it shares it with this process. It ends with the work.
 ///
 /// # Errors
@@ -46,6 +47,8 @@ pub fn leave_to_child(work: impl FnOnce()) -> io::Result<()> {
             unsafe { libc::_exit(0) }
         }
         _ => {
+            // Both do it: one of them comes first.
+            let _ = Pid::from_raw(child).map(|child| setpgid(Some(child), Some(child)));
             // It is the child's.
             mem::forget(work);
             Ok(())
@@ -53,10 +56,10 @@ pub fn leave_to_child(work: impl FnOnce()) -> io::Result<()> {
     }
 }
 
-/// Makes this process, a child, one of its own session, without what its parent was started
+/// Makes this process, a child, one of a group of its own, without what its parent was started
 /// with.
 fn detach(nowhere: File) {
-    let _ = rustix::process::setsid();
+    let _ = setpgid(None, None);
     let _ = rustix::stdio::dup2_stdin(&nowhere);
     let _ = rustix::stdio::dup2_stdout(&nowhere);
     let _ = rustix::stdio::dup2_stderr(&nowhere);

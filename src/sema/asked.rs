@@ -7,6 +7,7 @@ mod stored;
 
 use super::{Environment, Extern};
 use crate::diagnostic::suggest::Budget;
+use crate::distinct::Distinct;
 use crate::host::HostFunctions;
 use crate::module::{Imports, MemberKind, NameMistake};
 use crate::name::{HeldName, HeldNames, Name, Names};
@@ -16,9 +17,6 @@ use crate::syntax::operator::{BinaryMeaning, Operators, UnaryMeaning};
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 use std::sync::Arc;
-
-/// So many questions are compared one by one, which takes less time than a table.
-const FEW: usize = 16;
 
 /// A question with its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -215,61 +213,38 @@ impl Asked {
     }
 }
 
-/// Questions, each once.
-struct AskedOnce {
-    asked: Vec<Asked>,
-    /// The same, once there are many.
-    seen: FxHashSet<Asked>,
-}
-
-impl AskedOnce {
-    fn new() -> Self {
-        Self { asked: Vec::with_capacity(FEW), seen: FxHashSet::default() }
-    }
-
-    fn add(&mut self, asked: Asked) {
-        if self.asked.len() == FEW && self.seen.is_empty() {
-            self.seen.extend(&self.asked);
-        }
-        let is_new =
-            if self.asked.len() < FEW { !self.asked.contains(&asked) } else { self.seen.insert(asked) };
-        if is_new {
-            self.asked.push(asked);
-        }
-    }
-}
-
 /// An environment that records what it is asked. What it is asked for
 /// suggestions alone, which only mistakes have, is not recorded.
 pub struct Recorder<'e> {
     environment: &'e dyn Environment,
-    asked: RefCell<AskedOnce>,
+    /// What the operators mean with which the item was parsed.
+    operators: &'e Operators,
+    /// Those that it was parsed with, each once.
+    used: Vec<Name>,
+    asked: RefCell<Distinct<Asked>>,
     names: HeldNames,
 }
 
 impl<'e> Recorder<'e> {
     /// Creates a recorder of questions to `environment`, about an item that
-    /// was parsed with these meanings of its operators, and has these names.
+    /// was parsed with these meanings of the operators that were used, each of which is there
+    /// once, and has these names.
     pub fn new(
         environment: &'e dyn Environment,
-        operators: &Operators,
-        used: impl Iterator<Item = Name>,
+        operators: &'e Operators,
+        used: Vec<Name>,
         names: HeldNames,
     ) -> Self {
-        let mut asked = AskedOnce::new();
-        for name in used {
-            let is_it = |asked: &Asked| matches!(asked, Asked::Operator(known, ..) if *known == name);
-            if asked.asked.len() > FEW || !asked.asked.iter().any(is_it) {
-                asked.add(Asked::Operator(name, operators.unary(name), operators.binary(name)));
-            }
-        }
-        Self { environment, asked: RefCell::new(asked), names }
+        Self { environment, operators, used, asked: RefCell::new(Distinct::default()), names }
     }
 
     /// Returns what was asked, each question once.
     pub fn record(self) -> ReadingRecord {
         let has_aliases = self.environment.has_aliases();
-        let asked = self.asked.into_inner().asked.into();
+        let meaning =
+            |name: &Name| Asked::Operator(*name, self.operators.unary(*name), self.operators.binary(*name));
+        let asked = self.asked.into_inner().into_values();
+        let asked = self.used.iter().map(meaning).chain(asked).collect();
         ReadingRecord { asked, has_aliases, names: self.names }
     }
 

@@ -19,6 +19,7 @@ use super::lint;
 use super::operator::{Operators, UPDATES};
 use super::token::{Terminal, Tokens};
 use crate::diagnostic::{Diagnostic, ErrorCode};
+use crate::distinct::Distinct;
 use crate::name::{HeldNames, Name, Names};
 use crate::source::{Source, Span};
 use crate::stop::Poll;
@@ -257,17 +258,19 @@ impl<'t> Parser<'t> {
     }
 
     /// Returns the operators whose meaning the reading of the last item depended
-    /// on: those in it and the one after it, some more than once.
-    pub fn operators(&self) -> impl Iterator<Item = Name> {
+    /// on, each once: those in it and the one after it.
+    pub fn operators(&self) -> Vec<Name> {
         let end = self.tokens.len().min(self.position + 1);
-        let tokens = self.begun..end;
-        let of_update = |token| {
-            let text = self.tokens.text(token);
-            UPDATES.contains(&text).then(|| self.names.intern(&text[..1]))
-        };
-        tokens
-            .filter(|token| self.tokens.terminals()[*token].is_operator())
-            .flat_map(move |token| [self.tokens.name(token)].into_iter().chain(of_update(token)))
+        let mut operators = Distinct::default();
+        for token in (self.begun..end).filter(|token| self.tokens.terminals()[*token].is_operator()) {
+            if operators.add(self.tokens.name(token)).1 {
+                let text = self.tokens.text(token);
+                if UPDATES.contains(&text) {
+                    operators.add(self.names.intern(&text[..1]));
+                }
+            }
+        }
+        operators.into_values()
     }
 
     /// Returns whether the item read last ends the source with an `if` that has no `else`

@@ -20,6 +20,7 @@ const LAYERS: &[&[&str]] = &[
         "diagnostic",
         "host",
         "bytes",
+        "distinct",
         "fingerprint",
         "stop",
         "budget",
