@@ -312,7 +312,7 @@ impl Engine {
         let inner = &self.0;
         let Some(cache) = &inner.cache else { return };
         if cache.unwritten() + inner.texts.kept_items() >= LEFT_TO_CHILD {
-            let locks = cache.lock_texts();
+            let locks = cache.prepare_for_child();
             let write = || {
                 let _locks = locks;
                 inner.write_cache(std::mem::forget);

@@ -110,6 +110,8 @@ pub(super) struct CachedSource {
     needs: Vec<(String, String)>,
     /// Its items, if they have been asked for and not written.
     pub(super) unwritten: Option<WrittenText>,
+    /// Whether the folder and the user's secret have been made.
+    is_ready: bool,
 }
 
 /// The last text of a program that was checked, before it was edited.
@@ -175,6 +177,7 @@ impl CachedSource {
             earlier: None,
             needs: Vec::new(),
             unwritten: None,
+            is_ready: false,
         }
     }
 
@@ -299,6 +302,7 @@ impl Cache {
             earlier,
             needs,
             unwritten: None,
+            is_ready: false,
         };
         let checked = opened.checked_text();
         if checked.is_some() {
@@ -491,17 +495,27 @@ impl Cache {
         if self.writes() { self.store.unwritten() } else { 0 }
     }
 
-    /// Locks the texts whose packs are to be written: starts wait for these.
+    /// Makes ready what packs are written to and signed with, so that a child makes neither:
+    /// the user may have removed them since. Locks the texts that have no packs: starts wait
+    /// for these.
     #[cfg(feature = "cli")]
-    pub fn lock_texts(&self) -> Vec<TextLock> {
+    pub fn prepare_for_child(&self) -> Vec<TextLock> {
         let Some(root) = self.options.as_ref().map(|options| &options.folder) else { return Vec::new() };
-        let lock = |source: &CachedSource| {
-            let folder = source.folder.as_ref().filter(|_| source.packs.is_empty())?;
+        if self.key_or_new().is_err() {
+            return Vec::new();
+        }
+        let lock = |source: &mut CachedSource| {
+            let folder = source.folder.as_ref()?;
             trust::create(folder).ok()?;
             trust::folders(root, folder).ok()?;
-            TextLock::take(folder, &source.text)
+            source.is_ready = true;
+            if source.packs.is_empty() { TextLock::take(folder, &source.text) } else { None }
         };
-        self.sources(|sources| sources.iter().filter_map(lock).collect())
+        // No lock is held while folders are made: another thread may fork.
+        let mut sources = self.sources(std::mem::take);
+        let locks = sources.iter_mut().filter_map(lock).collect();
+        self.sources(|present| present.append(&mut sources));
+        locks
     }
 
     /// Writes what has been compiled since the files were opened, and the items of their
@@ -641,8 +655,13 @@ impl Cache {
         text: &[u8],
         links: Option<&CodeLinks>,
     ) -> Result<(), String> {
-        let key = self.key_or_new()?;
-        trust::create(folder).map_err(|error| error.to_string())?;
+        let key = match self.key().filter(|_| source.is_ready) {
+            Some(key) => key,
+            None => self.key_or_new()?,
+        };
+        if !source.is_ready {
+            trust::create(folder).map_err(|error| error.to_string())?;
+        }
         let root = self.options.as_ref().map_or(folder, |options| &options.folder);
         trust::folders(root, folder)?;
         let number = source.next;

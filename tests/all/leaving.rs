@@ -4,6 +4,7 @@
 use crate::binary::finish;
 use crate::caching::{CachedRun, World};
 use crate::denied::Denied;
+use std::fs::File;
 use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
@@ -95,6 +96,28 @@ fn the_end_of_a_terminal_loses_nothing() {
     }
     assert!(run.wait().expect("it has ended").success());
     finds_all(&CachedRun::of(finish(&mut kal(&world, "p.kal"))), 3000);
+}
+
+/// What is removed while it is written stays removed, with its folders.
+#[test]
+fn what_is_removed_meanwhile_is_not_made_again() {
+    let world = World::new();
+    world.write("p.kal", &program(6000));
+    let was_removed = (0..TIMES).any(|_| {
+        assert_eq!(finish(&mut kal(&world, "p.kal")).out(), answer(6000));
+        // Its child has it locked until it ends.
+        let locks = world.files().into_iter().filter(|file| file.extension().is_none());
+        let locked: Vec<File> = locks.filter_map(|lock| File::open(lock).ok()).collect();
+        let is_written = !world.packs().is_empty();
+        for folder in ["caches", "state"] {
+            // Removing it meets what is made at the same time.
+            while std::fs::remove_dir_all(world.at(folder)).is_err() && world.at(folder).exists() {}
+        }
+        locked.iter().for_each(|file| file.lock().expect("it can be locked"));
+        assert!(!world.at("caches").exists() && !world.at("state").exists());
+        !is_written && !locked.is_empty()
+    });
+    assert!(was_removed, "the packs were there first, {TIMES} times");
 }
 
 /// A process that may not fork writes its packs itself; so does one that says what the cache does.
