@@ -217,6 +217,9 @@ fn start(
         context.engine().take_cache_events().iter().for_each(|event| reporter.line(&event.to_string()));
     }
     let exit = reporter.ended(exit);
-    context.engine().write_cache_beyond_exit();
+    // With a trace it has been written; what a worker has compiled since is left out.
+    if !options.trace_cache {
+        context.engine().write_cache_beyond_exit();
+    }
     exit::leave(exit)
 }

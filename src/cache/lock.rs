@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// How long a start waits for the packs of its text: longer than writing them takes, if the
 /// process that does so goes on.
-const LONGEST: Duration = Duration::from_millis(500);
+const LONGEST: Duration = Duration::from_secs(2);
 
 /// How long a start that waits sleeps between two looks.
 const PAUSE: Duration = Duration::from_micros(200);

@@ -281,3 +281,10 @@ def test_sessions_do_not_leak(run):
     count = os.environ.get("KAL_SESSIONS", "10000")
     grown = int(run(text.replace("COUNT", count)))
     assert grown < 4_000, f"{grown} KB"
+
+
+def test_the_package_names_no_folder_of_the_machine_that_built_it():
+    library = Path(kal._kal.__file__).read_bytes()
+    project = Path(__file__).resolve().parents[3]
+    for folder in ["/.cargo/", f"{project}/"]:
+        assert folder.encode() not in library, folder
