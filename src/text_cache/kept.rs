@@ -59,6 +59,7 @@ impl KeptProgram {
 
 impl KeptText {
     /// Returns how many items are to be written.
+    #[cfg(feature = "cli")]
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Program(program) => program.items.len(),
