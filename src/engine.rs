@@ -321,7 +321,7 @@ impl Engine {
                 return;
             }
         }
-        inner.write_cache(std::mem::forget);
+        self.write_cache_at_exit();
     }
 
     /// Writes what was compiled of the modules in the folder of a library to that folder,

@@ -17,8 +17,9 @@ const FIRST_FILE: RawFd = 3;
 
 /// Forks this process, which is about to end, and returns; `work` is done in the child, in a
 /// process group of its own, so that it has no part in the signals of a terminal, and without
-/// the streams and files that this process was started with, so that nothing waits for it. The child has no other thread and must run no code of a program:
-/// it shares it with this process. It ends with the work.
+/// the streams and files that this process was started with, so that nothing waits for it. The
+/// child has no other thread and must run no code of a program: it shares it with this process.
+/// It ends with the work.
 ///
 /// # Errors
 /// Those of the system; then nothing has been done. The first process of a container leaves no

@@ -110,8 +110,7 @@ impl ReadingRecord {
 /// What reading successive items has asked together that they do not answer themselves.
 #[derive(Default)]
 pub struct OutsideQuestions {
-    asked: Vec<Asked>,
-    seen: FxHashSet<Asked>,
+    asked: Distinct<Asked>,
     /// Whether anything was imported, once that is known.
     has_aliases: Option<bool>,
     names: Vec<HeldName>,
@@ -153,8 +152,7 @@ impl OutsideQuestions {
                 }
                 Asked::Operator(..) => false,
             };
-            if !is_answered && self.seen.insert(*asked) {
-                self.asked.push(*asked);
+            if !is_answered && self.asked.add(*asked).1 {
                 self.names.extend(asked.names().map(|name| names.text(name)));
             }
         }
@@ -169,7 +167,7 @@ impl OutsideQuestions {
             _ => true,
         };
         ReadingRecord {
-            asked: self.asked.into_iter().filter(is_open).collect(),
+            asked: self.asked.into_values().into_iter().filter(is_open).collect(),
             has_aliases: self.has_aliases.unwrap_or_default(),
             names: self.names.into(),
         }

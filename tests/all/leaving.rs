@@ -21,6 +21,13 @@ fn program(functions: usize) -> String {
     definitions.chain([format!("def all(x) {sum}\nall(2)\n")]).collect()
 }
 
+/// Returns a world with such a program.
+fn world_with(functions: usize) -> World {
+    let world = World::new();
+    world.write("p.kal", &program(functions));
+    world
+}
+
 fn answer(functions: usize) -> String {
     format!("{}\n", functions * (functions - 1) + functions)
 }
@@ -39,8 +46,7 @@ fn finds_all(ran: &CachedRun, functions: usize) {
 /// The next start waits for what the child of the one before it still writes.
 #[test]
 fn the_next_start_finds_what_is_being_written() {
-    let world = World::new();
-    world.write("p.kal", &program(3000));
+    let world = world_with(3000);
     for _ in 0..5 {
         assert_eq!(finish(&mut kal(&world, "p.kal")).out(), answer(3000));
         finds_all(&CachedRun::of(finish(&mut kal(&world, "p.kal"))), 3000);
@@ -52,8 +58,7 @@ fn the_next_start_finds_what_is_being_written() {
 /// A run has ended before its packs are there, and whatever it was started with is closed.
 #[test]
 fn a_run_does_not_wait_for_its_packs() {
-    let world = World::new();
-    world.write("p.kal", &program(6000));
+    let world = world_with(6000);
     let was_quicker = (0..TIMES).any(|_| {
         let _ = std::fs::remove_dir_all(world.at("caches"));
         let (mut end, other) = std::io::pipe().expect("there is a pipe");
@@ -81,8 +86,7 @@ fn a_run_does_not_wait_for_its_packs() {
 /// A signal to the group of a run, as from a terminal, does not reach its child.
 #[test]
 fn the_end_of_a_terminal_loses_nothing() {
-    let world = World::new();
-    world.write("p.kal", &program(3000));
+    let world = world_with(3000);
     let mut run = kal(&world, "p.kal");
     run.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let mut run = run.spawn().expect("it starts");
@@ -101,8 +105,7 @@ fn the_end_of_a_terminal_loses_nothing() {
 /// What is removed while it is written stays removed, with its folders.
 #[test]
 fn what_is_removed_meanwhile_is_not_made_again() {
-    let world = World::new();
-    world.write("p.kal", &program(6000));
+    let world = world_with(6000);
     let was_removed = (0..TIMES).any(|_| {
         assert_eq!(finish(&mut kal(&world, "p.kal")).out(), answer(6000));
         // Its child has it locked until it ends.
@@ -123,8 +126,7 @@ fn what_is_removed_meanwhile_is_not_made_again() {
 /// A process that may not fork writes its packs itself; so does one that says what the cache does.
 #[test]
 fn without_a_child_a_run_writes_its_packs_itself() {
-    let world = World::new();
-    world.write("p.kal", &program(3000));
+    let world = world_with(3000);
     let mut alone = kal(&world, "p.kal");
     // SAFETY: between fork and exec, only system calls are made.
     unsafe { alone.pre_exec(|| Denied::Forks.deny()) };
