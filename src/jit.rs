@@ -208,6 +208,7 @@ impl Jit {
         let trampolines = TrampolinePool::new(enter, refuse)?;
         let workers = Workers::new(options.workers, options.stack);
         Ok(Arc::new_cyclic(|jit| Self {
+            slots: Slots::new(names.clone(), trampolines, variables),
             names,
             hosts,
             options,
@@ -224,7 +225,6 @@ impl Jit {
             workers,
             epochs: Epochs::new(),
             budget,
-            slots: Slots::new(trampolines, variables),
             linker: Linker::new(jit, &slab, debug_objects),
             slab,
         }))

@@ -16,7 +16,7 @@
 //! | section | contents |
 //! |---|---|
 //! | meta | JSON: the source, and the earlier text whose packs are needed |
-//! | index | for each body, sorted by identity: identity 32, code offset 4, code length 4, size of the body 4, first field 4, fields 4, origin 4 |
+//! | index | for each body, sorted by identity: identity 32, code offset 4, code length 4, size of the body 4, first field 4, fields 4, those before the fields of slots 4, origin 4 |
 //! | fields | at 4, kind 4, addend 4, symbol 4 |
 //! | symbols | offset 4, length 4 |
 //! | names | UTF-8 |
@@ -47,7 +47,7 @@ use portable::{Field, FieldKind, PortableCode};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
-pub use store::{CodeStore, StoreCounts};
+pub use store::{CodeStore, FoundCode, StoreCounts};
 #[cfg(fuzzing)]
 pub use testing::damaged_packs;
 pub use writing::{PackContents, to_bytes, write};
@@ -55,7 +55,7 @@ pub use writing::{PackContents, to_bytes, write};
 const MAGIC: &[u8; 8] = b"KALPACK\n";
 
 /// The number of this format.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 
 /// The bytes before the MAC.
 const HEAD: usize = 80;
@@ -67,7 +67,7 @@ const TABLES: usize = HEAD + 32 + SECTIONS.len() * SECTION;
 const SECTION: usize = 56;
 
 /// The bytes of a record of the index, of a field, and of a symbol.
-const ENTRY: usize = 56;
+const ENTRY: usize = 60;
 const FIELD: usize = 16;
 const SYMBOL: usize = 8;
 
@@ -137,7 +137,7 @@ pub struct Pack {
 struct PackedBodies<'a> {
     pack: &'a Pack,
     index: &'a [[u8; ENTRY]],
-    fields: &'a [u8],
+    fields: &'a [[u8; FIELD]],
 }
 
 /// The code of a body in a pack.
@@ -149,7 +149,9 @@ pub struct PackedBody<'a> {
     len: usize,
     /// The size of the body.
     pub size: u32,
-    fields: &'a [u8],
+    fields: &'a [[u8; FIELD]],
+    /// How many of them come before those of slots.
+    others: usize,
     entry: &'a [u8],
 }
 
@@ -270,7 +272,7 @@ impl Pack {
 
     fn all_bodies(&self) -> PackedBodies<'_> {
         let [index, fields] = [SectionKind::Index, SectionKind::Fields].map(|kind| self.section(kind));
-        PackedBodies { pack: self, index: index.as_chunks().0, fields }
+        PackedBodies { pack: self, index: index.as_chunks().0, fields: fields.as_chunks().0 }
     }
 
     /// Returns the size of all code, in bytes.
@@ -320,7 +322,7 @@ impl Pack {
     }
 
     fn origin(&self, entry: &[u8]) -> Option<CodeOrigin> {
-        let at = Reader::new(entry.get(20..)?).word().ok()?;
+        let at = Reader::new(entry.get(24..)?).word().ok()?;
         let bytes = self.section(SectionKind::Origins).get(at as usize..)?;
         CodeOrigin::read(&mut Reader::new(bytes)).ok()
     }
@@ -471,11 +473,10 @@ impl<'a> PackedBodies<'a> {
         let (identity, entry) = self.index.get(number)?.split_first_chunk()?;
         let word = |at| Some(u32::from_le_bytes(*entry.get(at..)?.first_chunk()?) as usize);
         let (start, length, size) = (word(0)?, word(4)?, word(8)?);
-        let (first, count) = (word(12)?, word(16)?);
+        let (first, count, others) = (word(12)?, word(16)?, word(20)?);
         let is_there = start.checked_add(length).is_some_and(|end| end <= self.pack.code_len());
-        let end = first.checked_add(count)?.checked_mul(FIELD)?;
-        let fields = self.fields.get(first.checked_mul(FIELD)?..end)?;
-        let body = PackedBody { pack: self.pack, start, len: length, size: size as u32, fields, entry };
+        let fields = self.fields.get(first..first.checked_add(count)?).filter(|_| others <= count)?;
+        let body = PackedBody { pack: self.pack, start, len: length, size: size as u32, fields, others, entry };
         (is_there && size <= length).then_some((Fingerprint::from_bytes(*identity), body))
     }
 }
@@ -498,25 +499,15 @@ impl<'a> PackedBody<'a> {
             let Field { at, kind, addend, symbol: number } = field?;
             Some(Field { at, kind, addend, symbol: symbol(self.pack.symbol(number)?)? })
         };
-        self.numbered_fields().map(field).collect()
+        self.numbered_fields(false).map(field).collect()
     }
 
     /// Returns what is to be filled in, with the numbers of symbols in the pack; `None`
-    /// for a field that is malformed.
-    pub fn numbered_fields(&self) -> impl Iterator<Item = Option<Field<u32>>> {
-        let field = |bytes: &[u8]| {
-            let mut reader = Reader::new(bytes);
-            let mut word = || reader.word().ok();
-            let (at, kind, addend, number) = (word()?, word()?, word()?, word()?);
-            let kind = match kind {
-                0 => FieldKind::Offset,
-                1 => FieldKind::Call,
-                2 => FieldKind::Cell,
-                _ => return None,
-            };
-            Some(Field { at, kind, addend: addend.cast_signed(), symbol: number })
-        };
-        self.fields.chunks_exact(FIELD).map(field)
+    /// for a field that is malformed. Where calls have the slots of their own numbers, that is
+    /// what is of no slot.
+    pub fn numbered_fields(&self, have_their_numbers: bool) -> impl Iterator<Item = Option<Field<u32>>> {
+        let count = if have_their_numbers { self.others } else { self.fields.len() };
+        self.fields[..count].iter().map(read_field)
     }
 
     /// Returns what it was made of.
@@ -526,9 +517,27 @@ impl<'a> PackedBody<'a> {
 
     /// Returns a copy that does not need the pack, and what it was made of.
     pub fn portable(&self) -> Option<(PortableCode, CodeOrigin)> {
-        let fields = self.fields(|symbol| Some(symbol.into()))?;
-        Some((PortableCode { bytes: self.code()?.into_owned(), size: self.size, fields }, self.origin()?))
+        let mut fields: Vec<Field<Box<str>>> = self.fields(|symbol| Some(symbol.into()))?;
+        let mut bytes = self.code()?.into_owned();
+        let of_slots = fields[self.others..].iter().map(|field| Field { addend: 0, ..field.with(0) });
+        PortableCode::fill(of_slots, 0, &mut bytes);
+        fields.sort_by_key(|field| field.at);
+        Some((PortableCode { bytes, size: self.size, fields }, self.origin()?))
     }
+}
+
+/// Returns a field with the number of its symbol; `None` if it is malformed.
+fn read_field(bytes: &[u8; FIELD]) -> Option<Field<u32>> {
+    let mut reader = Reader::new(bytes);
+    let mut word = || reader.word().ok();
+    let (at, kind, addend, symbol) = (word()?, word()?, word()?, word()?);
+    let kind = match kind {
+        0 => FieldKind::Offset,
+        1 => FieldKind::Call,
+        2 => FieldKind::Cell,
+        _ => return None,
+    };
+    Some(Field { at, kind, addend: addend.cast_signed(), symbol })
 }
 
 fn authenticate(key: &SecretKey, head: &[u8], table: &[u8]) -> blake3::Hash {
@@ -540,6 +549,7 @@ mod tests {
     use super::links::LinkedSymbol;
     use super::testing::{KEY, body, damaged_packs, identity, origin, pack, sign};
     use super::*;
+    use crate::runtime::Slot;
     use crate::tier::Tier;
 
     fn open(bytes: &[u8]) -> Result<Pack, Damage> {
@@ -562,17 +572,20 @@ mod tests {
         let pack = open(&pack()).expect("it is whole");
         assert!(pack.links(&identity(78)).is_none());
         let links = pack.links(&identity(77)).expect("it has them");
-        let targets: Vec<_> = links.targets().collect();
-        assert_eq!((targets.len(), targets[0]), (10, Some(("f0", 2))));
-        let symbols: Vec<_> = (0..3).map(|number| links.symbol(number)).collect();
+        assert_eq!((links.target_count(), links.target(0), links.target(10)), (10, Some(("f0", 2)), None));
+        for (name, expected) in [("f3", Some((3, 2))), ("f", None), ("f33", None), ("g", None), ("", None)] {
+            assert_eq!(links.targets_of(name).collect::<Vec<_>>(), Vec::from_iter(expected), "{name}");
+        }
+        let symbols: Vec<_> = (0..4).map(|number| links.symbol(number)).collect();
         let others = ["größe$variable", "fmod"].map(|symbol| Some(LinkedSymbol::Other(symbol)));
-        assert_eq!(symbols, [others[0], others[1], None]);
+        assert_eq!(symbols, [others[0], others[1], Some(LinkedSymbol::Slot(3)), None]);
         for changed in [3, 33] {
-            let items: Vec<_> = links.links(|item| item == changed).map(|link| link.item).collect();
+            let unchanged = links.unchanged(|item| item == changed);
+            let items: Vec<_> = unchanged.filter_map(|link| Some(links.link(link)?.item)).collect();
             let others: Vec<_> = (0..10).filter(|item| *item != 3).flat_map(|item| [item; 2]).collect();
             assert_eq!(items, others);
         }
-        let linked: Vec<_> = links.links(|_| false).collect();
+        let linked: Vec<_> = links.unchanged(|_| false).filter_map(|number| links.link(number)).collect();
         assert_eq!(linked.len(), 20);
         for (place, link) in linked.into_iter().enumerate() {
             // Of a definition that has both, the better code comes first.
@@ -582,7 +595,12 @@ mod tests {
             assert_eq!((link.item, link.target, link.tier), (item, item, tier));
             let (found, code) = links.body(link.body).expect("it is there");
             assert_eq!(found, identity(number as u32));
-            assert_eq!(code.code().as_deref(), Some(&body(number as u8).bytes[..]));
+            // As it is where each target has the slot of its own number.
+            let mut expected = body(number as u8).bytes;
+            expected[4..8].copy_from_slice(&(Slot(3).offset() as u32 - 4).to_le_bytes());
+            assert_eq!(code.code().as_deref(), Some(&expected[..]));
+            let filled = |have_their_numbers| code.numbered_fields(have_their_numbers).count();
+            assert_eq!((filled(true), filled(false)), (2, 3));
         }
     }
 
@@ -610,7 +628,9 @@ mod tests {
     #[test]
     fn packs_are_read_from_files_as_from_memory() {
         let long: Vec<u8> = (0..1_100_000_u32).map(|at| (at / 3) as u8).collect();
-        let (made, large) = (body(3), PortableCode { bytes: long[..300_000].to_vec(), ..body(3) });
+        let mut large = PortableCode { bytes: long[..300_000].to_vec(), ..body(3) };
+        large.bytes[4..8].fill(0);
+        let made = body(3);
         let written = |code: &PortableCode, text: &[u8]| {
             let origin = origin(3);
             let bodies = vec![(identity(3), code, &origin)];
@@ -645,8 +665,8 @@ mod tests {
             let found = |pack: &Arc<Pack>| pack.find(&identity(3)).and_then(|body| body.portable());
             assert_eq!(found(&pack), Some((expected.clone(), origin(3))));
             let mut code = vec![0; pack.code_len()];
-            let place = pack.find(&identity(3)).expect("it is there").place();
-            assert!(pack.copy_code(&mut code) && code[place] == expected.bytes);
+            let body = pack.find(&identity(3)).expect("it is there");
+            assert!(pack.copy_code(&mut code) && Some(&code[body.place()]) == body.code().as_deref());
             assert!(open(&bytes, Some(&[8; 32]), false).is_err());
             let without_code = open(&bytes, Some(&[8; 32]), true).expect("its items will do");
             assert_eq!((without_code.is_trusted(), without_code.len()), (false, 0));

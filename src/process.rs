@@ -26,7 +26,7 @@ mod worker;
 pub use apart::leave_to_child;
 pub use cell::SteadyCell;
 pub use memory::{room, zeros};
-pub use owned::{Beside, OfProcess};
+pub use owned::OfProcess;
 pub use thread::spawn;
 pub use worker::{ThreadNumber, at_fork, most_addresses};
 

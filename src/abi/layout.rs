@@ -161,6 +161,14 @@ impl<'a> Symbol<'a> {
         }
     }
 
+    /// Returns whether a linker symbol is of a slot.
+    pub fn is_of_slot(symbol: &str) -> bool {
+        match Symbol::parse(symbol) {
+            Some(Symbol::Slot(..) | Symbol::Counter(..) | Symbol::Numbers(..)) => true,
+            Some(Symbol::Variable(_)) | None => false,
+        }
+    }
+
     /// Parses a linker symbol; `None` if it is not an offset.
     pub fn parse(symbol: &'a str) -> Option<Self> {
         let (rest, last) = symbol.rsplit_once('$')?;

@@ -18,7 +18,7 @@ use super::definition::Definition;
 use super::epoch::RunEpoch;
 use super::queued::Queued;
 use super::reporter::{ChangeReporter, Observer};
-use super::slots::CallTarget;
+use super::slots::{CallTarget, HeldOffsets};
 use super::state::{BindingAction, Event, State, transition};
 use super::tier::{Assumptions, Callees, CompilePlan, Tier};
 use super::worker::locked_steadily;
@@ -417,9 +417,9 @@ impl Bindings {
         let replaced = table.sharing.iter().flat_map(|sharing| &sharing.replaced);
         // The bodies of one object have the same slots.
         let mut seen = FxHashSet::default();
-        let slots = installed.chain(replaced).map(|code| code.slots());
-        let slots = slots.filter(|slots| seen.insert(slots.as_ptr()));
-        jit.slots.fill_all(&self.memory, slots.flatten());
+        let held = installed.chain(replaced).filter_map(|code| code.held());
+        let held = held.filter(|held| seen.insert(std::ptr::from_ref(*held)));
+        jit.slots.fill_all(&self.memory, held.flat_map(HeldOffsets::slots));
     }
 
     /// Makes the slots of all names lead to what they are bound to now.
@@ -465,9 +465,10 @@ impl Bindings {
     /// Returns the names of the host that are bound now.
     pub(super) fn put_below(&self, jit: &Jit, layer: &Arc<Layer>) -> Vec<Name> {
         let hidden: Vec<Name> = jit.hosts.names().filter(|name| layer.defines(*name)).collect();
+        let block = LayerBlock::unplaced(jit, layer);
         self.own_table(jit, |table| {
             table.layers.add(layer);
-            table.blocks.push(LayerBlock::unplaced(layer));
+            table.blocks.push(block);
         });
         // Their slots may lead to the host's functions.
         hidden.iter().for_each(|name| jit.slots.reset(&self.memory, *name));

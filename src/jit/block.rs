@@ -7,45 +7,94 @@
 //! it, and before anything changes that the code assumes.
 
 use super::Jit;
-use super::code::{BlockEntry, CodeBlock, CompiledCode, LinkedBlock, Object, SharedBody};
+use super::code::{CodeBlock, CompiledCode, LinkedBlock, Object, SharedBody};
 use super::code_map::BlockOwners;
-use super::slots::{CallTarget, HeldOffsets};
+use super::slot_table::CallList;
+use super::slots::{HeldCalls, HeldOffsets, ListKey};
 use super::tier::Tier;
 use crate::abi::Symbol;
 use crate::budget::ContextBudget;
 use crate::codegen::Entry;
 use crate::fingerprint::Fingerprint;
-use crate::name::{HeldName, Name};
+use crate::name::Name;
 use crate::pack::links::{LinkedSymbol, PackedLink, PackedLinks};
 use crate::pack::portable::{ALIGNMENT, Field, PortableCode};
-use crate::pack::{Pack, PackedBody};
-use crate::process::{self, Activity, Beside};
+use crate::pack::{FoundCode, Pack, PackedBody};
+use crate::process::{self, Activity};
 use crate::runtime::Slot;
 use crate::sema::checked::CheckedFunction;
 use crate::world::Layer;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What is to be placed for a definition.
-struct LinkedCode {
-    position: u32,
-    /// The number of its pack.
-    pack: u32,
-    /// What the pack says of it.
-    link: PackedLink,
-    /// Where it is in the code of the pack.
-    place: (u32, u32),
-    /// Where it is placed.
-    offset: usize,
+/// Which code is in a block, and where.
+pub(super) struct BlockLayout {
+    packs: Vec<LinkedPack>,
+    /// In the order of the definitions.
+    linked: Vec<LinkedCode>,
+    /// For each pack of which all code is placed, as most of it is linked: where.
+    wholes: Vec<Option<usize>>,
+    /// How much memory it takes, in bytes.
+    size: usize,
 }
 
-impl LinkedCode {
-    /// Returns its identity and its code.
-    fn body<'p>(&self, packs: &[PackedLinks<'p>]) -> Option<(Fingerprint, PackedBody<'p>)> {
-        packs[self.pack as usize].body(self.link.body)
-    }
+/// The code of a definition in a block.
+#[derive(Clone, Copy)]
+struct LinkedCode {
+    /// The position of the definition in its layer.
+    position: u32,
+    /// The numbers of its pack, and of its link in that.
+    pack: u32,
+    link: u32,
+    /// Where it is placed.
+    offset: u32,
+}
 
-    fn len(&self) -> usize {
-        (self.place.1 - self.place.0) as usize
+/// A pack whose links hold under what is assumed.
+#[derive(Clone)]
+pub(super) struct LinkedPack {
+    pack: Arc<Pack>,
+    assumed: Fingerprint,
+}
+
+/// The packs with code of the definitions of a layer.
+pub(super) struct LayerPacks {
+    assumed: Fingerprint,
+    packs: Vec<LinkedPack>,
+    /// How many are packs of the text. Others are those of an earlier one, with the code of what
+    /// is planned as it was.
+    own: usize,
+}
+
+impl LayerPacks {
+    /// Returns the packs of a layer; `None` if it cannot have any.
+    fn of(jit: &Jit, layer: &Layer) -> Option<Self> {
+        // Tools are told of each body.
+        if jit.options.debug_objects || jit.options.perf_map {
+            return None;
+        }
+        let assumed = jit.assumed(layer.text())?;
+        let under = |assumed: Fingerprint| {
+            jit.store.linked(&assumed).into_iter().map(move |pack| LinkedPack { pack, assumed })
+        };
+        let mut packs: Vec<LinkedPack> = under(assumed).collect();
+        let full =
+            layer.text().identity().map(|text| jit.assumed_of_full(text)).filter(|full| *full != assumed);
+        packs.extend(full.into_iter().flat_map(under));
+        let own = packs.len();
+        let stored = layer.text().stored_identity().filter(|_| layer.text().is_edited());
+        packs.extend(stored.map(|stored| jit.assumed_of(stored)).into_iter().flat_map(under));
+        Some(Self { assumed, packs, own })
+    }
+}
+
+impl Jit {
+    /// Holds the slots of the calls in the packs of a layer that is about to lie below the
+    /// bindings. Where the engine has no slots yet, the code of the first pack is as it will be
+    /// placed.
+    pub(super) fn hold_calls_of(&self, layer: &Layer) -> Arc<[HeldCalls]> {
+        let packs = LayerPacks::of(self, layer).map_or(Vec::new(), |packs| packs.packs);
+        packs.into_iter().filter_map(|pack| self.slots.hold_long(pack).ok()?).collect()
     }
 }
 
@@ -54,14 +103,11 @@ impl CodeBlock {
     /// its text, placed for the context with that budget unless the engine has it; `None`
     /// if there is none, or it cannot be placed as a whole. Needs no compiler.
     pub(super) fn of(jit: &Arc<Jit>, layer: &Arc<Layer>, budget: &Arc<ContextBudget>) -> Option<Arc<Self>> {
-        // Tools are told of each body.
-        if jit.options.debug_objects || jit.options.perf_map {
-            return None;
-        }
-        let assumed = jit.assumed(layer.text())?;
+        let packs = LayerPacks::of(jit, layer)?;
+        let assumed = packs.assumed;
         let known = process::within(Activity::Steady, || jit.blocks.lock().find(&assumed));
         known.or_else(|| {
-            let block = Self::place(jit, layer, &assumed, budget)?;
+            let block = Self::place(jit, layer, packs, budget)?;
             process::within(Activity::Steady, || jit.blocks.lock().add(assumed, &block));
             Some(block)
         })
@@ -70,63 +116,57 @@ impl CodeBlock {
     fn place(
         jit: &Arc<Jit>,
         layer: &Arc<Layer>,
-        assumed: &Fingerprint,
+        packs: LayerPacks,
         budget: &Arc<ContextBudget>,
     ) -> Option<Arc<Self>> {
-        let under = |assumed: Fingerprint| {
-            jit.store.linked(&assumed).into_iter().map(move |pack| LinkedPack { pack, assumed })
-        };
-        let mut linked_packs: Vec<LinkedPack> = under(*assumed).collect();
-        let full =
-            layer.text().identity().map(|text| jit.assumed_of_full(text)).filter(|full| full != assumed);
-        linked_packs.extend(full.into_iter().flat_map(under));
-        let own = linked_packs.len();
-        // Of an earlier text, what is planned as it was has the same code.
-        let stored = layer.text().stored_identity().filter(|_| layer.text().is_edited());
-        linked_packs.extend(stored.map(|stored| jit.assumed_of(stored)).into_iter().flat_map(under));
-        let packs = LinkedPack::all_links(&linked_packs)?;
-        let mut referring = Referring::start(jit, &linked_packs, &packs);
-        let layout = BlockLayout::of(&packs, own, layer);
-        let linked = &layout.linked;
-        let first = linked.first().and_then(|first| layer.function_at(first.position as usize));
-        let charge = u32::try_from(layout.size).ok().and_then(|size| budget.charge_code_ahead(size.into()));
-        let (first, charge) = first.zip(charge)?;
+        let layout = BlockLayout::of(packs, layer)?;
+        let first = layout.linked.first().and_then(|first| layer.function_at(first.position as usize))?;
+        let charge = u32::try_from(layout.size).ok().and_then(|size| budget.charge_code_ahead(size.into()))?;
         jit.slab.set_limit(jit.budget.left_for_code());
-        let mut entries = Vec::with_capacity(linked.len());
-        let (mut identities, mut referred) = (Arc::default(), None);
+        let (links, mut held) = (layout.links()?, jit.slots.hold_nothing());
+        let referred = links.iter().zip(&layout.packs).map(|(links, pack)| {
+            held.add(jit.slots.hold_calls(pack.clone()).ok()?);
+            others(jit, &mut held, *links)
+        });
+        let referred: Vec<_> = referred.collect::<Option<_>>()?;
         let code = jit.slab.place(layout.size, ALIGNMENT, |address, memory| {
-            let is_whole = layout.copy(&packs, memory);
-            let bodies: Option<Vec<_>> = linked.iter().map(|code| code.body(&packs)).collect();
-            let Some(bodies) = bodies else { return false };
-            identities = bodies.iter().map(|(identity, _)| *identity).collect();
-            referred = referring.wait(jit, &packs);
-            let Some(referred) = &referred else { return false };
-            let mut fill = |(code, (_, body)): (&LinkedCode, &(_, PackedBody<'_>))| {
-                let (target, slot) = referred.calls(code)?;
-                let (position, offset) = (code.position, code.offset as u32);
-                let (size, tier) = (body.size, code.link.tier);
-                entries.push(BlockEntry { position, offset, size, tier, target, slot });
-                let memory = &mut memory[code.offset..code.offset + code.len()];
-                referred.fill(code.pack, *body, address.get() + code.offset as u64, memory).then_some(())
-            };
-            is_whole && linked.iter().zip(&bodies).all(|linked| fill(linked).is_some())
+            layout.copy(&links, memory)
+                && layout.linked.iter().all(|code| {
+                    let Some((_, _, body)) = code.read(&links) else { return false };
+                    let (start, pack) = (code.offset as usize, code.pack as usize);
+                    let place = body.place();
+                    let memory = &mut memory[start..start + place.len()];
+                    let address = address.get() + start as u64;
+                    fill(links[pack], body, (&held.calls()[pack], &referred[pack]), address, memory).is_some()
+                })
         });
         let code = code.ok()??;
         let start = code.address().get() as usize;
-        let mut bodies: Vec<_> = linked.iter().map(|code| (code.offset as u32, code.position)).collect();
-        bodies.sort_unstable();
-        let owners = BlockOwners { layer: layer.clone(), bodies };
-        let Referred { names, held, .. } = referred?;
-        jit.store.found(first.source.name(), identities.clone());
+        drop(links);
+        let layout = Arc::new(layout);
+        let owners = BlockOwners::new(layer, &layout);
+        jit.store.found(first.source.name(), layout.clone());
         let object = Object::placed(code, held, charge);
-        let block = LinkedBlock::new(&jit.code, &object, start, owners, names);
-        Some(Self::new(jit, block, entries, identities))
+        let block = LinkedBlock::new(&jit.code, &object, start, owners);
+        Some(Self::new(jit, block, layout))
     }
 
-    /// Returns the calls that lead to each of its bodies, with their slot and the address
-    /// of the body.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (CallTarget, Slot, usize)> {
-        self.entries.iter().map(|entry| (entry.target, entry.slot, self.start() + entry.offset as usize))
+    /// Returns the slots that lead to its bodies, with their addresses.
+    pub(super) fn entries(&self) -> Vec<(Slot, usize)> {
+        let Some(links) = self.layout.links() else { return Vec::new() };
+        self.layout.linked.iter().filter_map(|code| self.entry(&links, code)).collect()
+    }
+
+    fn entry(&self, links: &[PackedLinks<'_>], code: &LinkedCode) -> Option<(Slot, usize)> {
+        let target = links[code.pack as usize].link(code.link)?.target;
+        let slot = self.held()?.calls()[code.pack as usize].slot(target)?;
+        Some((slot, self.start() + code.offset as usize))
+    }
+
+    /// Returns the slot that leads to the body of a name that a layer defines, and its address;
+    /// `None` if it has none.
+    pub(super) fn entry_of(&self, layer: &Layer, name: Name) -> Option<(Slot, usize)> {
+        self.entry(&self.layout.links()?, self.layout.find(layer, name)?)
     }
 
     /// Returns the code of a definition of a layer, with its slot; `None` if it has none.
@@ -138,70 +178,88 @@ impl CodeBlock {
         function: &Arc<CheckedFunction>,
     ) -> Option<(Arc<CompiledCode>, Slot)> {
         let jit = self.jit.upgrade()?;
-        let position = layer.position(function.name)? as u32;
-        let at = self.entries.binary_search_by_key(&position, |entry| entry.position).ok()?;
-        let entry = &self.entries[at];
+        let code = self.layout.find(layer, function.name)?;
+        let links = self.layout.links()?;
+        let (slot, address) = self.entry(&links, code)?;
+        let (link, identity, body) = code.read(&links)?;
         let defined = |name: Name| layer.definition(name).map(|bound| bound.function.clone());
-        let plan = jit.plan_alone(entry.tier, function, &defined);
-        let address = self.start() + entry.offset as usize;
-        if plan.identity(function, Entry::Call, &jit.names) != self.identities[at] {
-            jit.slots.retract(entry.slot, address);
+        let plan = jit.plan_alone(link.tier, function, &defined);
+        if plan.identity(function, Entry::Call, &jit.names) != identity {
+            jit.slots.retract(slot, address);
             return None;
         }
-        let body = SharedBody::in_block(self, address, entry.size.into());
-        Some((CompiledCode::new(body, plan, function), entry.slot))
+        let body = SharedBody::in_block(self, address, body.size.into());
+        Some((CompiledCode::new(body, plan, function), slot))
     }
 
     /// Returns whether it has the code of a definition of a layer.
     pub(super) fn has(&self, layer: &Layer, name: Name) -> bool {
-        let position = layer.position(name).map(|position| position as u32);
-        let at = |position| self.entries.binary_search_by_key(&position, |entry| entry.position).ok();
-        position.and_then(at).is_some()
+        self.layout.find(layer, name).is_some()
     }
 
-    /// Makes the slots that lead to code of definitions for which `is_left` lead nowhere.
-    pub(super) fn retract(&self, is_left: impl Fn(Name) -> bool) {
-        let Some(jit) = self.jit.upgrade() else { return };
-        let left = self.entries().filter(|(target, ..)| is_left(target.name));
-        left.for_each(|(_, slot, address)| jit.slots.retract(slot, address));
+    /// Returns the names of the definitions of a layer whose code it has, which are decoded.
+    pub(super) fn names(&self, layer: &Layer) -> impl Iterator<Item = Name> {
+        let functions = self.layout.linked.iter().map(|code| layer.function_at(code.position as usize));
+        functions.flatten().map(|function| function.name)
+    }
+
+    /// Makes the slots that lead to code of definitions of a layer for which `is_left` lead
+    /// nowhere.
+    pub(super) fn retract(&self, layer: &Layer, is_left: impl Fn(Name) -> bool) {
+        let (Some(jit), Some(links)) = (self.jit.upgrade(), self.layout.links()) else { return };
+        for code in &self.layout.linked {
+            // What cannot be decoded cannot be bound.
+            let is_bound = |function: &Arc<CheckedFunction>| !is_left(function.name);
+            if layer.function_at(code.position as usize).is_some_and(is_bound) {
+                continue;
+            }
+            let entry = self.entry(&links, code);
+            entry.into_iter().for_each(|(slot, address)| jit.slots.retract(slot, address));
+        }
     }
 }
 
-/// Where what is to be placed comes to be.
-struct BlockLayout {
-    /// In the order of the definitions.
-    linked: Vec<LinkedCode>,
-    /// For each pack of which all code is placed, as most of it is linked: where.
-    wholes: Vec<Option<usize>>,
-    /// How much memory it takes, in bytes.
-    size: usize,
+impl LinkedCode {
+    /// Returns its link, its identity and its code.
+    fn read<'p>(&self, links: &[PackedLinks<'p>]) -> Option<(PackedLink, Fingerprint, PackedBody<'p>)> {
+        let links = links[self.pack as usize];
+        let link = links.link(self.link)?;
+        let (identity, body) = links.body(link.body)?;
+        Some((link, identity, body))
+    }
 }
 
 impl BlockLayout {
     /// Returns the layout of the code of each definition of a layer that has links in packs,
-    /// of the better if there are several. The first packs are those of the text, and others of
-    /// an earlier one.
-    fn of(packs: &[PackedLinks<'_>], own: usize, layer: &Layer) -> Self {
-        let start = layer.text().opening().start;
-        let mut linked: Vec<_> = Vec::with_capacity(packs.iter().map(|links| links.len()).sum());
-        for (pack, links) in packs.iter().enumerate() {
-            let is_changed = |item| pack >= own && layer.text().is_changed(item as usize);
-            linked.extend(links.links(is_changed).filter_map(|link| {
-                let place = links.body(link.body)?.1.place();
-                let place = (place.start as u32, place.end as u32);
-                let position = (link.item as usize)
-                    .checked_sub(start)
-                    .filter(|position| *position < layer.text().opening().len())?;
-                Some(LinkedCode { position: position as u32, pack: pack as u32, link, place, offset: 0 })
-            }));
-        }
-        linked.sort_unstable_by_key(|code| (code.position, code.link.tier == Tier::Quick, code.pack));
-        linked.dedup_by_key(|code| code.position);
+    /// of the better if there are several; `None` if the packs are damaged.
+    fn of(LayerPacks { packs, own, .. }: LayerPacks, layer: &Layer) -> Option<Self> {
+        let all = LinkedPack::all_links(&packs)?;
+        let opening = layer.text().opening();
+        let mut linked = Vec::with_capacity(all.iter().map(|links| links.len()).sum());
         let mut used = vec![(0, true); packs.len()];
-        for code in &linked {
-            let (bytes, is_aligned) = &mut used[code.pack as usize];
-            *bytes += code.len();
-            *is_aligned &= code.place.0.is_multiple_of(ALIGNMENT as u32);
+        let mut is_sorted = true;
+        let mut last = None;
+        for (pack, links) in all.iter().enumerate() {
+            let is_changed = |item| pack >= own && layer.text().is_changed(item as usize);
+            for number in links.unchanged(is_changed) {
+                let Some(link) = links.link(number) else { continue };
+                let Some((_, body)) = links.body(link.body) else { continue };
+                let position = (link.item as usize).checked_sub(opening.start);
+                let Some(position) = position.filter(|position| *position < opening.len()) else { continue };
+                let order = (position as u32, link.tier == Tier::Quick, pack as u32);
+                is_sorted &= last.is_none_or(|last| last <= order);
+                last = Some(order);
+                linked.push((order, number, body.place().start as u32, body.place().len() as u32));
+            }
+        }
+        if !is_sorted {
+            linked.sort_unstable();
+        }
+        linked.dedup_by_key(|((position, ..), ..)| *position);
+        for ((_, _, pack), _, start, len) in &linked {
+            let (bytes, is_aligned) = &mut used[*pack as usize];
+            *bytes += *len as usize;
+            *is_aligned &= start.is_multiple_of(ALIGNMENT as u32);
         }
         let mut size = 0;
         let mut take = |bytes: usize| {
@@ -213,146 +271,135 @@ impl BlockLayout {
             let all = links.pack().code_len();
             (is_aligned && bytes > 0 && bytes >= all / 2).then(|| take(all))
         };
-        let wholes: Vec<_> = packs.iter().zip(used).map(whole).collect();
-        for code in &mut linked {
-            code.offset = match wholes[code.pack as usize] {
-                Some(whole) => whole + code.place.0 as usize,
-                None => take(code.len()),
+        let wholes: Vec<_> = all.iter().zip(used).map(whole).collect();
+        let mut place = |((position, _, pack), link, start, len): ((u32, bool, u32), u32, u32, u32)| {
+            let offset = match wholes[pack as usize] {
+                Some(whole) => whole + start as usize,
+                None => take(len as usize),
             };
-        }
-        Self { linked, wholes, size }
+            LinkedCode { position, pack, link, offset: offset as u32 }
+        };
+        let linked = linked.into_iter().map(&mut place).collect();
+        Some(Self { packs, linked, wholes, size })
+    }
+
+    /// Returns the links of its packs.
+    fn links(&self) -> Option<Vec<PackedLinks<'_>>> {
+        LinkedPack::all_links(&self.packs)
+    }
+
+    fn find(&self, layer: &Layer, name: Name) -> Option<&LinkedCode> {
+        let position = layer.position(name)? as u32;
+        let at = self.linked.binary_search_by_key(&position, |code| code.position).ok()?;
+        Some(&self.linked[at])
+    }
+
+    /// Returns the offset of each body, in ascending order, with the position of its definition.
+    pub(super) fn by_offset(&self) -> Vec<(u32, u32)> {
+        let mut bodies: Vec<_> = self.linked.iter().map(|code| (code.offset, code.position)).collect();
+        bodies.sort_unstable();
+        bodies
     }
 
     /// Copies the code to the memory of the block. Returns whether it is not damaged.
-    fn copy(&self, packs: &[PackedLinks<'_>], memory: &mut [u8]) -> bool {
+    fn copy(&self, links: &[PackedLinks<'_>], memory: &mut [u8]) -> bool {
         let whole = |(links, whole): (&PackedLinks<'_>, &Option<usize>)| {
             let Some(start) = *whole else { return true };
             let pack = links.pack();
             pack.copy_code(&mut memory[start..start + pack.code_len()])
         };
-        packs.iter().zip(&self.wholes).all(whole)
+        links.iter().zip(&self.wholes).all(whole)
             && self.linked.iter().filter(|code| self.wholes[code.pack as usize].is_none()).all(|code| {
-                let body = code.body(packs).and_then(|(_, body)| body.code());
+                let body = code.read(links).and_then(|(.., body)| body.code());
                 let Some(body) = body else { return false };
-                memory[code.offset..code.offset + body.len()].copy_from_slice(&body);
+                let start = code.offset as usize;
+                memory[start..start + body.len()].copy_from_slice(&body);
                 true
             })
     }
 }
 
-/// A pack whose links hold under what is assumed.
-#[derive(Clone)]
-struct LinkedPack {
-    pack: Arc<Pack>,
-    assumed: Fingerprint,
+impl FoundCode for BlockLayout {
+    fn len(&self) -> usize {
+        self.linked.len()
+    }
+
+    fn identities(&self) -> Vec<Fingerprint> {
+        let Some(links) = self.links() else { return Vec::new() };
+        self.linked.iter().filter_map(|code| Some(code.read(&links)?.1)).collect()
+    }
 }
 
 impl LinkedPack {
     /// Returns the links of packs.
     fn all_links(packs: &[Self]) -> Option<Vec<PackedLinks<'_>>> {
-        packs.iter().map(|Self { pack, assumed }| pack.links(assumed)).collect()
+        packs.iter().map(Self::links).collect()
+    }
+
+    fn links(&self) -> Option<PackedLinks<'_>> {
+        self.pack.links(&self.assumed)
     }
 }
 
-/// What the linked code of packs refers to, which another thread finds out while much code is
-/// copied.
-struct Referring(Option<Beside<Option<Referred>>>);
-
-/// From this many links on, another thread is worth it.
-const MANY_LINKS: usize = 2000;
-
-impl Referring {
-    /// Begins to hold what the linked code of packs refers to, if there is much.
-    fn start(jit: &Arc<Jit>, packs: &[LinkedPack], links: &[PackedLinks<'_>]) -> Self {
-        if links.iter().map(|links| links.len()).sum::<usize>() < MANY_LINKS {
-            return Self(None);
-        }
-        let (jit, packs) = (jit.clone(), packs.to_vec());
-        let refer = move || Referred::of(&jit, &LinkedPack::all_links(&packs)?);
-        Self(Beside::start("kal names", refer).ok())
+impl CallList for LinkedPack {
+    fn key(&self) -> ListKey {
+        (Arc::as_ptr(&self.pack) as usize, self.assumed)
     }
 
-    /// Returns what these packs refer to.
-    fn wait(&mut self, jit: &Jit, packs: &[PackedLinks<'_>]) -> Option<Referred> {
-        let found = self.0.take().and_then(Beside::wait);
-        found.unwrap_or_else(|| Referred::of(jit, packs))
+    fn len(&self) -> usize {
+        self.links().map_or(0, PackedLinks::target_count)
+    }
+
+    fn call(&self, number: u32) -> Option<(&str, u32)> {
+        self.links()?.target(number)
+    }
+
+    fn sorted(&self, place: u32) -> Option<u32> {
+        self.links()?.sorted(place)
+    }
+
+    fn of_name(&self, name: &str, found: &mut dyn FnMut(u32, u32)) {
+        let links = self.links().into_iter();
+        links.flat_map(|links| links.targets_of(name)).for_each(|(number, arity)| found(number, arity));
     }
 }
 
-impl Drop for Referring {
-    /// Waits until the other thread has let go of the compiler, which it must not end.
-    fn drop(&mut self) {
-        let _ = self.0.take().and_then(Beside::wait);
-    }
-}
-
-/// What the linked code of packs refers to.
-struct Referred {
-    names: Vec<HeldName>,
-    targets: Vec<CallTarget>,
-    /// The slots of the targets.
-    slots: Vec<Slot>,
-    /// For each pack, its first target.
-    starts: Vec<usize>,
-    /// For each pack, what its symbols stand for; 0 if no linked code has them.
-    values: Vec<Vec<u64>>,
-    held: HeldOffsets,
-}
-
-impl Referred {
-    /// Holds what the linked code of packs refers to.
-    fn of(jit: &Jit, packs: &[PackedLinks<'_>]) -> Option<Self> {
-        let all: Vec<_> = packs.iter().flat_map(|links| links.targets()).collect::<Option<_>>()?;
-        let names = jit.names.try_hold_all(all.iter().map(|(name, _)| *name)).ok()?;
-        let target =
-            |(name, (_, arity)): (&HeldName, &(&str, u32))| CallTarget { name: name.name(), arity: *arity };
-        let targets: Vec<_> = names.iter().zip(&all).map(target).collect();
-        let mut held = jit.slots.hold_nothing();
-        let slots = jit.slots.hold_targets(&mut held, &targets).ok()?;
-        let (mut starts, mut next) = (Vec::new(), 0);
-        for links in packs {
-            starts.push(next);
-            next += links.targets().len();
-        }
-        let mut value = |links: &PackedLinks<'_>, start: usize, number| -> Option<u64> {
-            let slot = |target: u32| slots.get(start + target as usize).copied();
-            Some(match links.symbol(number) {
-                Some(LinkedSymbol::Slot(target)) => slot(target)?.offset() as u64,
-                Some(LinkedSymbol::Counter(target)) => slot(target)?.counter_offset() as u64,
-                Some(LinkedSymbol::Numbers(target)) => slot(target)?.numbers_offset() as u64,
-                Some(LinkedSymbol::Other(symbol)) => match Symbol::parse(symbol) {
-                    Some(symbol) => held.hold(&jit.slots, symbol, |name| jit.names.get(name))?.get(),
-                    None => super::resolve(symbol)?.get(),
-                },
-                None => 0,
-            })
+/// Returns what the symbols of a pack stand for that are of no slot, by number, and holds that;
+/// `None` if it cannot be found.
+fn others(jit: &Jit, held: &mut HeldOffsets, links: PackedLinks<'_>) -> Option<FxHashMap<u32, u64>> {
+    let mut values = FxHashMap::default();
+    for number in 0..links.symbol_count() as u32 {
+        let Some(LinkedSymbol::Other(symbol)) = links.symbol(number) else { continue };
+        let address = match Symbol::parse(symbol) {
+            Some(symbol) => held.hold(&jit.slots, symbol, |name| jit.names.get(name))?,
+            None => super::resolve(symbol)?,
         };
-        let mut of_pack = |(links, start): (&PackedLinks<'_>, &usize)| {
-            (0..links.symbol_count() as u32).map(|number| value(links, *start, number)).collect::<Option<_>>()
-        };
-        let values = packs.iter().zip(&starts).map(&mut of_pack).collect::<Option<_>>()?;
-        Some(Self { names, targets, slots, starts, values, held })
+        values.insert(number, address.get());
     }
+    Some(values)
+}
 
-    /// Returns the calls that lead to code, and their slot.
-    fn calls(&self, code: &LinkedCode) -> Option<(CallTarget, Slot)> {
-        let target = self.starts[code.pack as usize] + code.link.target as usize;
-        self.targets.get(target).copied().zip(self.slots.get(target).copied())
-    }
-
-    /// Fills the fields of code of a pack in memory that will run at an address. Returns
-    /// whether it can run there.
-    fn fill(&self, pack: u32, body: PackedBody<'_>, address: u64, memory: &mut [u8]) -> bool {
-        let values = &self.values[pack as usize];
-        let mut is_whole = true;
-        let field = |field: Option<Field<u32>>| {
-            let value = field.and_then(|Field { at, kind, addend, symbol }| {
-                let symbol = values.get(symbol as usize).copied().filter(|value| *value != 0)?;
-                Some(Field { at, kind, addend, symbol })
-            });
-            is_whole &= value.is_some();
-            value
-        };
-        PortableCode::fill(body.numbered_fields().map_while(field), address, memory) && is_whole
-    }
+/// Fills the fields of code of a pack in memory that will run at an address, by the slots of its
+/// calls and what its other symbols stand for; `None` if it cannot run there.
+fn fill(
+    links: PackedLinks<'_>,
+    body: PackedBody<'_>,
+    (calls, others): (&HeldCalls, &FxHashMap<u32, u64>),
+    address: u64,
+    memory: &mut [u8],
+) -> Option<()> {
+    let slot = |target| calls.slot(target);
+    let value = |symbol| {
+        Some(match links.symbol(symbol)? {
+            LinkedSymbol::Slot(target) => slot(target)?.offset() as u64,
+            LinkedSymbol::Counter(target) => slot(target)?.counter_offset() as u64,
+            LinkedSymbol::Numbers(target) => slot(target)?.numbers_offset() as u64,
+            LinkedSymbol::Other(_) => *others.get(&symbol)?,
+        })
+    };
+    let mut fields = body.numbered_fields(calls.have_their_numbers()).map(|field| {
+        let field: Field<u32> = field?;
+        Some(field.with(value(field.symbol)?))
+    });
+    fields.try_for_each(|field| PortableCode::fill([field?], address, memory).then_some(()))
 }

@@ -1,17 +1,16 @@
 //! Linked code and its release.
 
 use super::Jit;
+use super::block::BlockLayout;
 use super::code_map::{BlockOwners, CodeMap, CodeOwner};
 use super::epoch::RunEpoch;
 use super::linker::{LinkedObject, Linker};
-use super::slots::{CallTarget, HeldOffsets};
+use super::slots::HeldOffsets;
 use super::symbols::BodySymbol;
 use super::tier::{Assumptions, CompilePlan, Tier};
 use crate::budget::CodeCharge;
-use crate::fingerprint::Fingerprint;
-use crate::name::HeldName;
 use crate::process::SteadyCell;
-use crate::runtime::{ExecutionMemory, Slot};
+use crate::runtime::ExecutionMemory;
 use crate::sema::checked::CheckedFunction;
 use kal_code::PlacedCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,22 +62,9 @@ enum KeptMemory {
 pub(super) struct CodeBlock {
     pub(super) jit: Weak<Jit>,
     linked: Option<LinkedBlock>,
-    /// In the order of the layer.
-    pub(super) entries: Vec<BlockEntry>,
-    /// The identities of the code of each.
-    pub(super) identities: Arc<[Fingerprint]>,
+    /// Which code it has.
+    pub(super) layout: Arc<BlockLayout>,
     users: Users,
-}
-
-/// The code of a definition in a block.
-pub(super) struct BlockEntry {
-    /// The position of the definition in its layer.
-    pub(super) position: u32,
-    pub(super) offset: u32,
-    pub(super) size: u32,
-    pub(super) tier: Tier,
-    pub(super) target: CallTarget,
-    pub(super) slot: Slot,
 }
 
 /// The contexts that may run code: none, one or several.
@@ -136,23 +122,18 @@ impl SharedBody {
         }
     }
 
-    fn slots(&self) -> &[Slot] {
+    fn held(&self) -> Option<&HeldOffsets> {
         match &self.keeps {
-            KeptMemory::Own(linked, _) => linked.as_ref().map_or(&[], LinkedBody::slots),
-            KeptMemory::Block(block) => block.slots(),
+            KeptMemory::Own(linked, _) => linked.as_ref().map(LinkedBody::held),
+            KeptMemory::Block(block) => block.held(),
         }
     }
 }
 
 impl CodeBlock {
-    pub(super) fn new(
-        jit: &Arc<Jit>,
-        linked: LinkedBlock,
-        entries: Vec<BlockEntry>,
-        identities: Arc<[Fingerprint]>,
-    ) -> Arc<Self> {
+    pub(super) fn new(jit: &Arc<Jit>, linked: LinkedBlock, layout: Arc<BlockLayout>) -> Arc<Self> {
         let (jit, linked) = (Arc::downgrade(jit), Some(linked));
-        Arc::new(Self { jit, linked, entries, identities, users: Users::default() })
+        Arc::new(Self { jit, linked, layout, users: Users::default() })
     }
 
     /// Returns the address of its first body.
@@ -170,9 +151,9 @@ impl CodeBlock {
         self.users.are_several.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the slots that its code calls through, and those of its bodies.
-    pub(super) fn slots(&self) -> &[Slot] {
-        self.linked.as_ref().map_or(&[], |linked| linked.object.held.slots())
+    /// Returns what it holds: the slots that its code calls through, and those of its bodies.
+    pub(super) fn held(&self) -> Option<&HeldOffsets> {
+        self.linked.as_ref().map(|linked| &linked.object.held)
     }
 }
 
@@ -209,7 +190,7 @@ impl CompiledCode {
     pub(super) fn admit(&self, jit: &Jit, memory: &ExecutionMemory, context: &Arc<RunEpoch<RetiredCode>>) {
         self.body.users().add(context);
         self.numbers.iter().for_each(|numbers| numbers.users.add(context));
-        jit.slots.fill(memory, self.slots());
+        self.held().into_iter().for_each(|held| jit.slots.fill(memory, held));
     }
 
     /// Makes the code wait for the runs of all contexts when it is given up.
@@ -218,9 +199,9 @@ impl CompiledCode {
         numbers.chain([self.body.users()]).for_each(|users| users.are_several.store(true, Ordering::Relaxed));
     }
 
-    /// Returns the slots that it calls through.
-    pub(super) fn slots(&self) -> &[Slot] {
-        self.body.slots()
+    /// Returns what it holds: the slots that it calls through.
+    pub(super) fn held(&self) -> Option<&HeldOffsets> {
+        self.body.held()
     }
 
     /// Returns the size of the body in bytes.
@@ -290,9 +271,9 @@ impl LinkedBody {
         self.body
     }
 
-    /// Returns the slots that its object calls through.
-    pub(super) fn slots(&self) -> &[Slot] {
-        self.object.held.slots()
+    /// Returns what its object holds: the slots that it calls through.
+    pub(super) fn held(&self) -> &HeldOffsets {
+        &self.object.held
     }
 }
 
@@ -308,21 +289,13 @@ pub(super) struct LinkedBlock {
     object: Arc<Object>,
     start: usize,
     map: Arc<CodeMap>,
-    _names: Vec<HeldName>,
 }
 
 impl LinkedBlock {
-    /// Registers bodies from address `start` on, in an object that refers to slots of
-    /// these names.
-    pub(super) fn new(
-        map: &Arc<CodeMap>,
-        object: &Arc<Object>,
-        start: usize,
-        owners: BlockOwners,
-        names: Vec<HeldName>,
-    ) -> Self {
+    /// Registers bodies from address `start` on.
+    pub(super) fn new(map: &Arc<CodeMap>, object: &Arc<Object>, start: usize, owners: BlockOwners) -> Self {
         map.insert_block(start, owners);
-        Self { object: object.clone(), start, map: map.clone(), _names: names }
+        Self { object: object.clone(), start, map: map.clone() }
     }
 }
 

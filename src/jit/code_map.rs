@@ -1,7 +1,8 @@
 //! The map from code addresses to functions.
 
+use super::block::BlockLayout;
 use crate::name::Names;
-use crate::process::{self, Activity};
+use crate::process::{self, Activity, SteadyCell};
 use crate::sema::checked::CheckedFunction;
 use crate::world::Layer;
 use parking_lot::Mutex;
@@ -22,9 +23,10 @@ enum MappedCode {
 /// What the bodies of a block belong to: definitions of a layer, which are decoded when
 /// an address is looked up.
 pub(super) struct BlockOwners {
-    pub(super) layer: Arc<Layer>,
+    layer: Arc<Layer>,
+    layout: Arc<BlockLayout>,
     /// The offset of each body, in ascending order, with the position of its definition.
-    pub(super) bodies: Vec<(u32, u32)>,
+    bodies: SteadyCell<Vec<(u32, u32)>>,
 }
 
 /// What the code belongs to; `None` if that cannot be decoded.
@@ -84,12 +86,17 @@ impl CodeMap {
 }
 
 impl BlockOwners {
+    pub(super) fn new(layer: &Arc<Layer>, layout: &Arc<BlockLayout>) -> Self {
+        Self { layer: layer.clone(), layout: layout.clone(), bodies: SteadyCell::default() }
+    }
+
     /// Returns the owner of the body that contains an address, in a block that has a
     /// range of addresses, and the part of them with the same answer.
     fn find(&self, block: Range<usize>, address: usize) -> (Range<usize>, Owner) {
-        let next = self.bodies.partition_point(|(offset, _)| block.start + *offset as usize <= address);
-        let end = self.bodies.get(next).map_or(block.end, |(offset, _)| block.start + *offset as usize);
-        let Some((offset, position)) = next.checked_sub(1).map(|at| self.bodies[at]) else {
+        let bodies = self.bodies.get_or_make(|| self.layout.by_offset());
+        let next = bodies.partition_point(|(offset, _)| block.start + *offset as usize <= address);
+        let end = bodies.get(next).map_or(block.end, |(offset, _)| block.start + *offset as usize);
+        let Some((offset, position)) = next.checked_sub(1).map(|at| bodies[at]) else {
             return (block.start..end, None);
         };
         let function = self.layer.function_at(position as usize);

@@ -616,7 +616,7 @@ impl JitContext {
     /// Returns what a slot leads to that the context has not used yet.
     #[cold]
     fn first_body(&self, slot: Slot) -> usize {
-        self.jit.slots.fill(self.memory(), &[slot]);
+        self.jit.slots.fill_all(self.memory(), std::iter::once(slot));
         self.memory().slot(slot)
     }
 

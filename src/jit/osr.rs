@@ -157,7 +157,7 @@ impl OsrCode {
     pub(super) fn body_for(&self, jit: &Jit, memory: &ExecutionMemory) -> Option<usize> {
         match &*self.status.lock() {
             OsrStatus::Linked(linked) => {
-                jit.slots.fill(memory, linked.slots());
+                jit.slots.fill(memory, linked.held());
                 Some(linked.body())
             }
             OsrStatus::Idle | OsrStatus::Lost | OsrStatus::Failed => None,

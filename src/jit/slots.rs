@@ -15,32 +15,32 @@
 //! of a slot in a memory, so no address is stored in a slot for what it was for
 //! before.
 
-pub(super) use super::slot_table::CallTarget;
-use super::slot_table::SlotTable;
+use super::slot_table::{CallList, ListedSlots, SlotTable};
+pub(super) use super::slot_table::{CallTarget, ListKey};
 use crate::abi::{self, HeldVariables, Variables};
 use crate::failure::Failure;
-use crate::name::Name;
+use crate::name::{HeldName, Name, Names};
 use crate::process::{self, Activity};
 use crate::runtime::{ExecutionMemory, Slot, Variable};
-use kal_code::{Address, CodeError, TrampolinePool};
+use kal_code::{Address, TrampolinePool};
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 
-/// The trampolines that are taken at once for many slots.
-const AT_ONCE: usize = 256;
+/// A list of so many calls has slots in a row; those of a shorter one are held one by one.
+const LONG_LIST: usize = 512;
 
 /// The slots and variables of an engine.
 pub(super) struct Slots {
+    names: Arc<Names>,
     trampolines: TrampolinePool,
     variables: Arc<Variables>,
     tables: SharedTables,
 }
 
 /// The tables, which holders of slots keep.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct SharedTables(Arc<Mutex<SlotTables>>);
 
-#[derive(Default)]
 struct SlotTables {
     table: SlotTable,
     /// The memories whose slots may lead somewhere.
@@ -57,7 +57,21 @@ pub struct HeldSlot {
 pub(super) struct HeldOffsets {
     tables: SharedTables,
     slots: Vec<Slot>,
+    calls: Vec<HeldCalls>,
     variables: HeldVariables,
+}
+
+/// The slots of the calls in a list, held until it is dropped.
+pub(super) struct HeldCalls {
+    tables: SharedTables,
+    slots: CallSlots,
+}
+
+/// How the calls in a list have slots.
+enum CallSlots {
+    Listed(ListedSlots),
+    /// One by one, with their names.
+    Single(Vec<Slot>, #[expect(dead_code, reason = "only kept")] Vec<HeldName>),
 }
 
 impl SharedTables {
@@ -105,10 +119,52 @@ impl Drop for HeldSlot {
     }
 }
 
+impl HeldCalls {
+    /// Returns the slot of a call; `None` if the list has no such number.
+    pub(super) fn slot(&self, number: u32) -> Option<Slot> {
+        match &self.slots {
+            CallSlots::Listed(slots) => slots.get(number),
+            CallSlots::Single(slots, _) => slots.get(number as usize).copied(),
+        }
+    }
+
+    /// Returns whether each call has the slot of its own number.
+    pub(super) fn have_their_numbers(&self) -> bool {
+        matches!(&self.slots, CallSlots::Listed(slots) if slots.first == 0 && slots.others.is_empty())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Slot> {
+        let count = match &self.slots {
+            CallSlots::Listed(slots) => slots.len,
+            CallSlots::Single(slots, _) => slots.len() as u32,
+        };
+        (0..count).filter_map(|number| self.slot(number))
+    }
+}
+
+impl Drop for HeldCalls {
+    fn drop(&mut self) {
+        match &self.slots {
+            CallSlots::Listed(slots) => self.tables.with(|tables| tables.table.release_list(slots)),
+            CallSlots::Single(slots, _) => self.tables.release(slots),
+        }
+    }
+}
+
 impl HeldOffsets {
     /// Returns the slots.
-    pub(super) fn slots(&self) -> &[Slot] {
-        &self.slots
+    pub(super) fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.slots.iter().copied().chain(self.calls.iter().flat_map(HeldCalls::iter))
+    }
+
+    /// Returns the calls in lists.
+    pub(super) fn calls(&self) -> &[HeldCalls] {
+        &self.calls
+    }
+
+    /// Holds the slots of the calls in a list as well.
+    pub(super) fn add(&mut self, calls: HeldCalls) {
+        self.calls.push(calls);
     }
 
     /// Holds what a symbol stands for. Returns its offset; `None` if there is no slot
@@ -151,13 +207,11 @@ impl Drop for HeldOffsets {
     }
 }
 
-fn no_trampoline(error: CodeError) -> Failure {
-    Failure::System(error.to_string())
-}
-
 impl Slots {
-    pub(super) fn new(trampolines: TrampolinePool, variables: Arc<Variables>) -> Self {
-        Self { trampolines, variables, tables: SharedTables::default() }
+    pub(super) fn new(names: Arc<Names>, trampolines: TrampolinePool, variables: Arc<Variables>) -> Self {
+        let tables = SlotTables { table: SlotTable::new(names.clone()), memories: Vec::new() };
+        let tables = SharedTables(Arc::new(Mutex::new(tables)));
+        Self { names, trampolines, variables, tables }
     }
 
     /// Returns the number of slots that are for a function, held or not.
@@ -190,50 +244,60 @@ impl Slots {
         let (slot, memories) = self.tables.with(|tables| {
             let is_due = tables.table.is_due() && tables.table.find(target).is_none();
             let memories = if is_due { tables.collect() } else { Vec::new() };
-            (tables.table.hold(target, || self.trampoline()), memories)
+            (tables.table.hold(target, |count| self.reserve(count)), memories)
         });
         // Dropping the last owner of a memory takes other locks.
         drop(memories);
         slot
     }
 
-    /// Holds the slots of calls of many targets for an object, each once more. Returns
-    /// them in that order.
+    /// Holds the slots of the calls in a list, if that is long. In an engine that has none yet,
+    /// calls have the slots of their own numbers.
     ///
     /// # Errors
     /// If there are too many functions.
-    pub(super) fn hold_targets(
-        &self,
-        held: &mut HeldOffsets,
-        targets: &[CallTarget],
-    ) -> Result<Vec<Slot>, Failure> {
+    pub(super) fn hold_long(&self, list: impl CallList + 'static) -> Result<Option<HeldCalls>, Failure> {
+        if list.len() < LONG_LIST {
+            return Ok(None);
+        }
         let (slots, memories) = self.tables.with(|tables| {
             let memories = if tables.table.is_due() { tables.collect() } else { Vec::new() };
-            tables.table.reserve(targets.len());
-            held.slots.reserve(targets.len());
-            let mut trampolines = Vec::new();
-            let mut trampoline = || {
-                if trampolines.is_empty() {
-                    trampolines = self.trampolines.get_many(AT_ONCE).map_err(no_trampoline)?;
-                }
-                Ok(trampolines.pop().map_or(0, |trampoline| trampoline.get() as usize))
-            };
-            let hold = |target: &CallTarget| {
-                let slot = tables.table.hold(*target, &mut trampoline)?;
-                held.slots.push(slot);
-                Ok(slot)
-            };
-            let slots = targets.iter().map(hold).collect();
-            self.trampolines.release_all(trampolines);
-            (slots, memories)
+            (tables.table.hold_list(Arc::new(list), |count| self.reserve(count)), memories)
         });
         // Dropping the last owner of a memory takes other locks.
         drop(memories);
-        slots
+        Ok(Some(HeldCalls { tables: self.tables.clone(), slots: CallSlots::Listed(slots?) }))
     }
 
-    fn trampoline(&self) -> Result<usize, Failure> {
-        Ok(self.trampolines.get().map_err(no_trampoline)?.get() as usize)
+    /// Holds the slots of the calls in a list.
+    ///
+    /// # Errors
+    /// If there are too many functions.
+    pub(super) fn hold_calls(&self, list: impl CallList + Clone + 'static) -> Result<HeldCalls, Failure> {
+        if let Some(held) = self.hold_long(list.clone())? {
+            return Ok(held);
+        }
+        let (mut slots, mut names) = (Vec::with_capacity(list.len()), Vec::with_capacity(list.len()));
+        let mut hold = |number| {
+            let (text, arity) = list.call(number).ok_or(Failure::TooMany("called functions"))?;
+            let name = self.names.try_hold(text).map_err(|_| Failure::TooMany("names"))?;
+            slots.push(self.hold_number(CallTarget { name: name.name(), arity })?);
+            names.push(name);
+            Ok(())
+        };
+        let all = (0..list.len() as u32).try_for_each(&mut hold);
+        let held = HeldCalls { tables: self.tables.clone(), slots: CallSlots::Single(slots, names) };
+        all.map(|()| held)
+    }
+
+    /// Makes sure that there are trampolines for that number of slots.
+    fn reserve(&self, count: usize) -> Result<(), Failure> {
+        self.trampolines.reserve(count).map_err(|error| Failure::System(error.to_string()))
+    }
+
+    /// Returns the trampoline of a slot.
+    fn trampoline(&self, slot: Slot) -> usize {
+        self.trampolines.address(slot.0 as usize).map_or(0, |trampoline| trampoline.get() as usize)
     }
 
     /// Holds what the undefined symbols of an object stand for. Linking the object
@@ -253,12 +317,15 @@ impl Slots {
     /// Holds nothing yet.
     pub(super) fn hold_nothing(&self) -> HeldOffsets {
         let variables = HeldVariables::of(&self.variables);
-        HeldOffsets { tables: self.tables.clone(), slots: Vec::new(), variables }
+        HeldOffsets { tables: self.tables.clone(), slots: Vec::new(), calls: Vec::new(), variables }
     }
 
-    /// Returns the slot that `trampoline` was made for, and its target.
+    /// Returns the slot of a trampoline, and its target.
     pub(super) fn target(&self, trampoline: usize) -> Option<(Slot, CallTarget)> {
-        self.tables.with(|tables| tables.table.of_trampoline(trampoline))
+        self.tables.with(|tables| {
+            let slot = Slot(self.trampolines.number(Address::new(trampoline as u64))? as u32);
+            Some((slot, tables.table.target(slot)?))
+        })
     }
 
     /// Returns the offset that a symbol of an object stands for, which its object
@@ -275,21 +342,21 @@ impl Slots {
         offset_of(symbol, &mut slot, &mut |text| self.variables.find(name(text)?))
     }
 
-    /// Makes slots that lead nowhere yet lead to their trampolines, in one
-    /// context.
+    /// Makes the slots that an object holds lead to their trampolines in one context, as far as
+    /// they lead nowhere yet.
     #[inline]
-    pub(super) fn fill(&self, memory: &ExecutionMemory, slots: &[Slot]) {
-        if slots.iter().any(|slot| memory.slot(*slot) == 0) {
-            self.fill_all(memory, slots);
+    pub(super) fn fill(&self, memory: &ExecutionMemory, held: &HeldOffsets) {
+        if held.slots().any(|slot| memory.slot(slot) == 0) {
+            self.fill_all(memory, held.slots());
         }
     }
 
-    /// Does what [`fill`](Self::fill) does, without looking first whether there is
-    /// anything to do.
+    /// Does the same with slots, without looking first whether there is anything to do.
     #[cold]
-    pub(super) fn fill_all<'s>(&self, memory: &ExecutionMemory, slots: impl IntoIterator<Item = &'s Slot>) {
-        self.tables.with(|tables| {
-            slots.into_iter().for_each(|slot| memory.fill(*slot, tables.table.trampoline(*slot)));
+    pub(super) fn fill_all(&self, memory: &ExecutionMemory, slots: impl Iterator<Item = Slot>) {
+        self.tables.with(|_| {
+            let empty = slots.filter(|slot| memory.slot(*slot) == 0);
+            empty.for_each(|slot| memory.fill(slot, self.trampoline(slot)));
         });
     }
 
@@ -299,7 +366,7 @@ impl Slots {
         self.tables.with(|tables| {
             for slot in tables.table.of_name(name) {
                 if memory.slot(slot) != 0 {
-                    memory.redirect(slot, tables.table.trampoline(slot));
+                    memory.redirect(slot, self.trampoline(slot));
                 }
             }
         });
@@ -323,12 +390,7 @@ impl Slots {
     }
 
     /// Redirects slots that are held to addresses.
-    pub(super) fn lead(
-        &self,
-        memory: &ExecutionMemory,
-        entries: impl IntoIterator<Item = (CallTarget, Slot, usize)>,
-    ) {
-        let entries = entries.into_iter().map(|(_, slot, address)| (slot, address));
+    pub(super) fn lead(&self, memory: &ExecutionMemory, entries: impl Iterator<Item = (Slot, usize)>) {
         self.tables.with(|_| memory.redirect_all(entries));
     }
 
@@ -354,7 +416,7 @@ impl Slots {
         let memories = self.tables.with(|tables| {
             let memories: Vec<_> = tables.memories.iter().filter_map(Weak::upgrade).collect();
             for memory in memories.iter().filter(|memory| memory.slot(slot) == address) {
-                memory.redirect(slot, tables.table.trampoline(slot));
+                memory.redirect(slot, self.trampoline(slot));
             }
             memories
         });

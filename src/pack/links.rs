@@ -3,6 +3,7 @@
 //! ```text
 //! identity of what they assume 32 | targets 4 | symbols 4 | links 4
 //! for each target: name offset 4 | length 4 | number of arguments 4
+//! the numbers of the targets, sorted by name and number of arguments: 4 each
 //! for each symbol of the pack: target and kind 4
 //! for each link: item of the text 4 | target 4 | body 4 | tier 4 | consulted 4
 //! for each definition that the plans of the links consulted: item 4
@@ -12,18 +13,21 @@
 //! As long as these are what they were, so is the code, whatever else a text defines.
 //!
 //! With them go the calls that linked code makes, and that lead to it: what these are for
-//! is found once for each target, and not for each symbol.
+//! is found once for each target, and not for each symbol. The code in the pack is as it is
+//! where each target has the slot of its own number.
 
 use super::{Pack, PackedBodies, PackedBody, SectionKind};
 use crate::abi::Symbol;
 use crate::bytes::{Reader, Writer};
 use crate::fingerprint::Fingerprint;
+use crate::runtime::Slot;
 use crate::tier::Tier;
 use rustc_hash::FxHashMap;
 
 /// The bytes before the targets, of a target, of a symbol, and of a link.
 const HEAD: usize = 44;
 const TARGET: usize = 12;
+const SORTED: usize = 4;
 const SYMBOL: usize = 4;
 const LINK: usize = 20;
 const CONSULTED: usize = 4;
@@ -55,10 +59,11 @@ pub struct CodeLinks {
 pub struct PackedLinks<'p> {
     pack: &'p Pack,
     bodies: PackedBodies<'p>,
-    targets: &'p [u8],
-    symbols: &'p [u8],
-    links: &'p [u8],
-    consulted: &'p [u8],
+    targets: &'p [[u8; TARGET]],
+    sorted: &'p [[u8; SORTED]],
+    symbols: &'p [[u8; SYMBOL]],
+    links: &'p [[u8; LINK]],
+    consulted: &'p [[u8; CONSULTED]],
 }
 
 /// A link in a pack.
@@ -110,15 +115,24 @@ impl<'a> Targets<'a> {
     }
 }
 
+/// What symbols stand for in code that is linked.
+pub(super) struct WrittenLinks {
+    /// The links, as bytes.
+    pub(super) bytes: Vec<u8>,
+    /// For each symbol of the pack, its value where each target has the slot of its own number;
+    /// `None` if it is of no target.
+    pub(super) values: Vec<Option<usize>>,
+}
+
 impl CodeLinks {
-    /// Returns them as bytes, in a pack whose bodies have these numbers, and which refers to
-    /// these symbols. Texts are added to the names.
+    /// Writes them for a pack whose bodies have these numbers, and which refers to these
+    /// symbols. Texts are added to the names.
     pub(super) fn write<'s>(
         &'s self,
         bodies: &FxHashMap<Fingerprint, u32>,
         symbols: &[&'s str],
         names: &mut Writer,
-    ) -> Vec<u8> {
+    ) -> WrittenLinks {
         let present = |(link, identity): &'s (CodeLink, _)| Some((link, *bodies.get(identity)?));
         let mut links: Vec<(&CodeLink, u32)> = self.bodies.iter().filter_map(present).collect();
         links.sort_by_key(|(link, _)| (link.item, link.tier == Tier::Quick));
@@ -136,25 +150,40 @@ impl CodeLinks {
             [link.item, target, body, tier, end].into_iter().for_each(|word| linked.word(word));
         }
         let mut meant = Writer::with_room(symbols.len() * SYMBOL);
+        let mut values = Vec::with_capacity(symbols.len());
         for symbol in symbols {
-            let mut target = |name, arity| targets.number(name, arity, names) << 2;
-            meant.word(match Symbol::parse(symbol) {
-                Some(Symbol::Slot(name, arity)) => target(name, arity) | SLOT,
-                Some(Symbol::Counter(name, arity)) => target(name, arity) | COUNTER,
-                Some(Symbol::Numbers(name, arity)) => target(name, arity) | NUMBERS,
-                Some(Symbol::Variable(_)) | None => OTHER,
-            });
+            let mut target = |name, arity| targets.number(name, arity, names);
+            let (word, value) = match Symbol::parse(symbol) {
+                Some(Symbol::Slot(name, arity)) => {
+                    let number = target(name, arity);
+                    (number << 2 | SLOT, Some(Slot(number).offset()))
+                }
+                Some(Symbol::Counter(name, arity)) => {
+                    let number = target(name, arity);
+                    (number << 2 | COUNTER, Some(Slot(number).counter_offset()))
+                }
+                Some(Symbol::Numbers(name, arity)) => {
+                    let number = target(name, arity);
+                    (number << 2 | NUMBERS, Some(Slot(number).numbers_offset()))
+                }
+                Some(Symbol::Variable(_)) | None => (OTHER, None),
+            };
+            meant.word(word);
+            values.push(value);
         }
+        let mut sorted: Vec<_> = targets.numbers.into_iter().collect();
+        sorted.sort_unstable();
         let mut writer = Writer::default();
         writer.bytes(self.assumed.as_bytes());
-        writer.word(targets.numbers.len() as u32);
+        writer.word(sorted.len() as u32);
         writer.word(symbols.len() as u32);
         writer.word((linked.len() / LINK) as u32);
         writer.bytes(&targets.writer.finish());
+        sorted.into_iter().for_each(|(_, number)| writer.word(number));
         writer.bytes(&meant.finish());
         writer.bytes(&linked.finish());
         writer.bytes(&consulted.finish());
-        writer.finish()
+        WrittenLinks { bytes: writer.finish(), values }
     }
 }
 
@@ -172,31 +201,50 @@ impl<'p> PackedLinks<'p> {
         let mut reader = Reader::new(rest);
         let mut count = || reader.word().ok().map(|count| count as usize);
         let (targets, symbols, links) = (count()?, count()?, count()?);
-        let (targets, rest) = section.get(HEAD..)?.split_at_checked(targets.checked_mul(TARGET)?)?;
-        let (symbols, rest) = rest.split_at_checked(symbols.checked_mul(SYMBOL)?)?;
-        let (links, consulted) = rest.split_at_checked(links.checked_mul(LINK)?)?;
-        Some(Self { pack, bodies: pack.all_bodies(), targets, symbols, links, consulted })
+        let (targets, rest) = records(section.get(HEAD..)?, targets)?;
+        let (sorted, rest) = records(rest, targets.len())?;
+        let (symbols, rest) = records(rest, symbols)?;
+        let (links, rest) = records(rest, links)?;
+        let (consulted, _) = rest.as_chunks();
+        Some(Self { pack, bodies: pack.all_bodies(), targets, sorted, symbols, links, consulted })
     }
 
-    /// Returns the name and the number of arguments of each target.
-    pub fn targets(self) -> impl ExactSizeIterator<Item = Option<(&'p str, u32)>> {
-        self.targets.chunks_exact(TARGET).map(move |bytes| {
-            let mut reader = Reader::new(bytes);
-            let mut word = || reader.word().ok();
-            let (start, length, arity) = (word()?, word()?, word()?);
-            Some((self.pack.name(start as usize, length as usize)?, arity))
-        })
+    /// Returns the number of targets.
+    pub fn target_count(self) -> usize {
+        self.targets.len()
+    }
+
+    /// Returns the name and the number of arguments of a target.
+    pub fn target(self, number: u32) -> Option<(&'p str, u32)> {
+        let [start, length, arity] = words(self.targets.get(number as usize)?);
+        Some((self.pack.name(start as usize, length as usize)?, arity))
+    }
+
+    /// Returns the number of the target at a place in the order of names and numbers of arguments.
+    pub fn sorted(self, place: u32) -> Option<u32> {
+        let [number] = words(self.sorted.get(place as usize)?);
+        Some(number)
+    }
+
+    /// Returns the numbers of the targets of a name, with their numbers of arguments.
+    pub fn targets_of(self, name: &str) -> impl Iterator<Item = (u32, u32)> {
+        let at = move |place: &[u8; SORTED]| {
+            let [number] = words(place);
+            Some((number, self.target(number)?))
+        };
+        let first = self.sorted.partition_point(|place| at(place).is_some_and(|(_, (text, _))| text < name));
+        let of_name = move |place| at(place).filter(|(_, (text, _))| *text == name);
+        self.sorted[first..].iter().map_while(of_name).map(|(number, (_, arity))| (number, arity))
     }
 
     /// Returns the number of symbols.
     pub fn symbol_count(self) -> usize {
-        self.symbols.len() / SYMBOL
+        self.symbols.len()
     }
 
     /// Returns what a symbol of the pack stands for; `None` if there is no such symbol.
     pub fn symbol(self, number: u32) -> Option<LinkedSymbol<'p>> {
-        let word = self.symbols.chunks_exact(SYMBOL).nth(number as usize)?;
-        let word = Reader::new(word).word().ok()?;
+        let [word] = words(self.symbols.get(number as usize)?);
         Some(match word & 3 {
             SLOT => LinkedSymbol::Slot(word >> 2),
             COUNTER => LinkedSymbol::Counter(word >> 2),
@@ -207,7 +255,7 @@ impl<'p> PackedLinks<'p> {
 
     /// Returns the number of links.
     pub fn len(self) -> usize {
-        self.links.len() / LINK
+        self.links.len()
     }
 
     /// Returns the pack.
@@ -220,27 +268,43 @@ impl<'p> PackedLinks<'p> {
         self.bodies.get(number as usize)
     }
 
-    /// Returns the links. Those for which a definition was consulted that `is_changed`
-    /// selects are left out.
-    pub fn links(self, is_changed: impl Fn(u32) -> bool) -> impl Iterator<Item = PackedLink> {
-        let mut consulted = self.consulted.chunks_exact(CONSULTED);
+    /// Returns a link; `None` if there is none, or it is malformed.
+    pub fn link(self, number: u32) -> Option<PackedLink> {
+        let [item, target, body, tier, _] = words(self.links.get(number as usize)?);
+        let tier = match tier {
+            0 => Tier::Quick,
+            1 => Tier::Full,
+            _ => return None,
+        };
+        Some(PackedLink { item, target, tier, body })
+    }
+
+    /// Returns the numbers of the links. Those for which a definition was consulted that
+    /// `is_changed` selects are left out.
+    pub fn unchanged(self, is_changed: impl Fn(u32) -> bool) -> impl Iterator<Item = u32> {
         let mut passed = 0;
-        self.links.chunks_exact(LINK).filter_map(move |bytes| {
-            let mut reader = Reader::new(bytes);
-            let mut word = || reader.word().ok();
-            let (item, target, body, tier, end) = (word()?, word()?, word()?, word()?, word()?);
-            let own = consulted.by_ref().take((end as usize).saturating_sub(passed));
-            passed = passed.max(end as usize);
-            let is_other = |item: &[u8]| Reader::new(item).word().is_ok_and(&is_changed);
-            if own.fold(false, |changed, item| changed | is_other(item)) {
-                return None;
-            }
-            let tier = match tier {
-                0 => Tier::Quick,
-                1 => Tier::Full,
-                _ => return None,
+        (0..).zip(self.links).filter_map(move |(number, link)| {
+            let [.., end] = words::<LINK, 5>(link);
+            let until = (end as usize).clamp(passed, self.consulted.len().max(passed));
+            let own = self.consulted.get(passed..until).unwrap_or_default();
+            passed = until;
+            let is_other = |item: &[u8; CONSULTED]| {
+                let [item] = words(item);
+                is_changed(item)
             };
-            Some(PackedLink { item, target, tier, body })
+            (!own.iter().any(is_other)).then_some(number)
         })
     }
+}
+
+/// Returns that many records at the start of bytes, and the rest.
+fn records<const N: usize>(bytes: &[u8], count: usize) -> Option<(&[[u8; N]], &[u8])> {
+    let (records, rest) = bytes.split_at_checked(count.checked_mul(N)?)?;
+    Some((records.as_chunks().0, rest))
+}
+
+/// Returns the numbers in a record.
+fn words<const N: usize, const WORDS: usize>(record: &[u8; N]) -> [u32; WORDS] {
+    let (bytes, _) = record.as_chunks();
+    std::array::from_fn(|at| bytes.get(at).map_or(0, |word| u32::from_le_bytes(*word)))
 }

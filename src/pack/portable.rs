@@ -56,6 +56,13 @@ pub enum FieldKind {
     Cell,
 }
 
+impl<S> Field<S> {
+    /// Returns the same field with another symbol, or its value.
+    pub fn with<T>(&self, symbol: T) -> Field<T> {
+        Field { at: self.at, kind: self.kind, addend: self.addend, symbol }
+    }
+}
+
 impl FieldKind {
     /// Returns the bytes of a field.
     pub fn width(self) -> usize {

@@ -38,13 +38,22 @@ pub struct KeptCode {
     pub made: Vec<MadeCode>,
     /// What of earlier runs was used, one by one and in blocks.
     found: FxHashSet<Fingerprint>,
-    blocks: Vec<Arc<[Fingerprint]>>,
+    blocks: Vec<Arc<dyn FoundCode>>,
+}
+
+/// Code of earlier runs that has been found together.
+pub trait FoundCode: Send + Sync {
+    /// Returns how many bodies it has.
+    fn len(&self) -> usize;
+
+    /// Returns the identities of all bodies.
+    fn identities(&self) -> Vec<Fingerprint>;
 }
 
 impl KeptCode {
     /// Returns what of earlier runs was used, each once.
     pub fn used(&self) -> FxHashSet<Fingerprint> {
-        self.blocks.iter().flat_map(|block| block.iter()).chain(&self.found).copied().collect()
+        self.blocks.iter().flat_map(|block| block.identities()).chain(self.found.iter().copied()).collect()
     }
 }
 
@@ -120,7 +129,7 @@ impl CodeStore {
     }
 
     /// Counts bodies of functions of that source which have been found by links.
-    pub fn found(&self, source: &str, block: Arc<[Fingerprint]>) {
+    pub fn found(&self, source: &str, block: Arc<dyn FoundCode>) {
         self.hits.fetch_add(block.len() as u64, Ordering::Relaxed);
         self.kept(|kept| kept.get_mut(source).map(|kept| kept.blocks.push(block)));
     }

@@ -22,11 +22,14 @@ pub(super) fn identity(number: u32) -> Fingerprint {
 /// Returns some code.
 pub(super) fn body(number: u8) -> PortableCode {
     let field = |at, kind, symbol: &str| Field { at, kind, addend: -4, symbol: symbol.into() };
-    PortableCode {
-        bytes: vec![number; 16 + usize::from(number)],
-        size: 10,
-        fields: vec![field(0, FieldKind::Offset, "größe$variable"), field(8, FieldKind::Cell, "fmod")],
-    }
+    let mut bytes = vec![number; 16 + usize::from(number)];
+    bytes[4..8].fill(0);
+    let fields = vec![
+        field(0, FieldKind::Offset, "größe$variable"),
+        field(4, FieldKind::Offset, "f3$slot$2"),
+        field(8, FieldKind::Cell, "fmod"),
+    ];
+    PortableCode { bytes, size: 10, fields }
 }
 
 /// Returns what that was made of.
@@ -97,9 +100,11 @@ pub fn damaged_packs(changes: &[u8]) {
     (0..20).for_each(|number| _ = pack.find(&identity(number)).map(|body| body.portable()));
     let links = pack.links(&identity(77));
     let linked = links.iter().flat_map(|links| {
-        links.targets().for_each(drop);
+        (0..links.target_count() as u32 + 1).for_each(|number| _ = links.target(number));
+        ["f3", "größe", ""].into_iter().for_each(|name| links.targets_of(name).for_each(drop));
         (0..links.symbol_count() as u32 + 1).for_each(|number| _ = links.symbol(number));
-        let bodies = links.links(|item| item == 31).filter_map(|link| links.body(link.body));
+        let linked = links.unchanged(|item| item == 31).filter_map(|number| links.link(number));
+        let bodies = linked.filter_map(|link| links.body(link.body));
         bodies.map(|(_, body)| body)
     });
     for body in pack.bodies().map(|(_, body)| body).chain(linked) {

@@ -3,9 +3,10 @@
 use super::links::CodeLinks;
 use super::origin::CodeOrigin;
 use super::pieces::SectionWriter;
-use super::portable::{ALIGNMENT, PortableCode};
+use super::portable::{ALIGNMENT, Field, FieldKind, PortableCode};
 use super::{ENTRY, FIELD, FORMAT, HEAD, MAGIC, SECTIONS, SecretKey, TABLES};
-use super::{authenticate, is_large, pieces};
+use super::{authenticate, is_large, pieces, read_field};
+use crate::abi::Symbol;
 use crate::bytes::Writer;
 use crate::fingerprint::Fingerprint;
 use rustc_hash::FxHashMap;
@@ -67,7 +68,7 @@ pub fn write(
     let placed = PlacedBodies::new(bodies);
     let mut names = placed.names;
     let linked = links.map(|links| links.write(&placed.numbers, &placed.symbol_texts, &mut names));
-    let linked = linked.unwrap_or_default();
+    let (linked, values) = linked.map(|links| (links.bytes, links.values)).unwrap_or_default();
     let PlacedBodies { bodies, code_bytes, index, fields, symbols, origins, .. } = placed;
     let mut entries = Writer::with_room(index.len() * ENTRY);
     for (identity, words) in index {
@@ -89,9 +90,19 @@ pub fn write(
     // What is large is written from where it is, before what its hashes are a part of.
     to.seek(SeekFrom::Start(code_start as u64))?;
     let mut code = SectionWriter::new(to);
+    let (mut fields_left, mut filled) = (fields.as_chunks::<FIELD>().0, Vec::new());
     for body in &bodies {
         code.align()?;
-        code.write(&body.bytes)?;
+        let own;
+        (own, fields_left) = fields_left.split_at(body.fields.len());
+        filled.clear();
+        filled.extend_from_slice(&body.bytes);
+        let own = own.iter().filter_map(read_field).filter(|field| field.kind == FieldKind::Offset);
+        for field in own {
+            let Some(value) = values.get(field.symbol as usize).copied().flatten() else { continue };
+            PortableCode::fill([field.with(value as u64)], 0, &mut filled);
+        }
+        code.write(&filled)?;
     }
     let of_code = code.finish()?;
     let mut of_text = SectionWriter::new(to);
@@ -155,10 +166,14 @@ impl<'a> PlacedBodies<'a> {
         let [start_word, length] = [start, body.bytes.len()].map(|length| length as u32);
         let first = (self.fields.len() / FIELD) as u32;
         let (count, origin_at) = (body.fields.len() as u32, self.origins.len() as u32);
-        self.index.push((identity, [start_word, length, body.size, first, count, origin_at]));
+        // Those of slots are last: where the slots are as written, they need not be filled.
+        let is_of_slot = |field: &Field<Box<str>>| field.kind == FieldKind::Offset && Symbol::is_of_slot(&field.symbol);
+        let (of_slots, others): (Vec<_>, Vec<_>) = body.fields.iter().partition(|field| is_of_slot(field));
+        let other_count = others.len() as u32;
+        self.index.push((identity, [start_word, length, body.size, first, count, other_count, origin_at]));
         self.code_bytes = start + body.bytes.len();
         origin.write(&mut self.origins);
-        for field in &body.fields {
+        for field in others.into_iter().chain(of_slots) {
             let count = self.known.len() as u32;
             let symbol = *self.known.entry(&field.symbol).or_insert_with(|| {
                 self.symbols.word(self.names.len() as u32);

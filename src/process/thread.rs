@@ -40,42 +40,7 @@ pub fn spawn(builder: Builder, work: impl FnOnce() + Send + 'static) -> io::Resu
     })
 }
 
-/// Starts a thread that does `work`, which is steady: a steady thread may wait for it, since
-/// neither a fork nor an exit holds it up. It may take no lock that the waiting thread holds.
-///
-/// # Errors
-/// Those of the system.
-pub fn spawn_steady(builder: Builder, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
-    within(Activity::Steady, || {
-        let start = ThreadStart::new();
-        builder.spawn(move || {
-            let _end = ThreadEnd;
-            let _environment = DefaultEnvironment::enter();
-            let _steady = start.go_on();
-            work();
-        })
-    })
-}
-
-/// The steady work of a thread that has been steady since it was started.
-struct SteadyWork {
-    /// Counts the thread as steady until this is dropped.
-    _start: ThreadStart,
-}
-
-impl Drop for SteadyWork {
-    fn drop(&mut self) {
-        ACTIVITY.set(Activity::Elsewhere);
-    }
-}
-
 impl ThreadStart {
-    /// Keeps the new thread, which this is, steady.
-    fn go_on(self) -> SteadyWork {
-        ACTIVITY.set(Activity::Steady);
-        SteadyWork { _start: self }
-    }
-
     /// Counts the new thread as steady. The thread that starts it is, so that no fork
     /// is under way.
     fn new() -> Self {

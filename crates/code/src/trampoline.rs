@@ -23,10 +23,13 @@ const CALL: usize = 6;
 /// Where a page holds the address of the resolver, and that of the pool's closure.
 const RESOLVER: usize = PAGE - 16;
 const LANDING: usize = PAGE - 8;
+/// How many trampolines a page has.
+const IN_PAGE: usize = RESOLVER / SIZE;
 /// The pages that are added together, at least, for a program with more functions than the
 /// first one has room for: the system takes as long for a few as for one.
 const MORE_PAGES: usize = 8;
-/// The pages that are added together, at most: trampolines for 30,000 functions.
+/// The pages that are added together, at most, unless more are needed at once: trampolines for
+/// 30,000 functions.
 const MOST_PAGES: usize = 64;
 
 /// A pool of re-entry trampolines.
@@ -39,18 +42,18 @@ const MOST_PAGES: usize = 64;
 /// Dropping the pool frees the trampolines. The owner of the code must
 /// ensure that none is called any more.
 pub struct TrampolinePool {
-    trampolines: Mutex<Trampolines>,
+    /// In the order of the numbers.
+    stretches: Mutex<Vec<Stretch>>,
     /// Boxed, because the pages hold its address; last, because they call it.
     landing: Box<Landing>,
 }
 
-#[derive(Default)]
-struct Trampolines {
-    free: Vec<Address>,
-    /// The pages, a few at a time.
-    stretches: Vec<SealedCode>,
-    /// How many pages there are.
-    pages: usize,
+/// Pages of trampolines in a row.
+struct Stretch {
+    code: SealedCode,
+    /// The number of its first trampoline, and how many it has.
+    first: usize,
+    count: usize,
 }
 
 impl TrampolinePool {
@@ -66,54 +69,54 @@ impl TrampolinePool {
         on_panic: Address,
     ) -> Result<Self, CodeError> {
         let landing = Box::new(Landing { find: Box::new(landing), on_panic });
-        let pool = Self { trampolines: Mutex::default(), landing };
-        pool.grow(&mut pool.trampolines.lock())?;
+        let pool = Self { stretches: Mutex::default(), landing };
+        pool.reserve(1)?;
         Ok(pool)
     }
 
-    /// Allocates a trampoline.
+    /// Makes sure that there are `count` trampolines. They are numbered from 0 on.
     ///
     /// # Errors
-    /// [`CodeError::System`] if there is no memory for more.
-    pub fn get(&self) -> Result<Address, CodeError> {
-        let mut trampolines = self.trampolines.lock();
+    /// [`CodeError::System`] if there is no memory for them.
+    pub fn reserve(&self, count: usize) -> Result<(), CodeError> {
+        let mut stretches = self.stretches.lock();
         loop {
-            match trampolines.free.pop() {
-                Some(trampoline) => return Ok(trampoline),
-                None => self.grow(&mut trampolines)?,
+            let present = stretches.last().map_or(0, |last| last.first + last.count);
+            if present >= count {
+                return Ok(());
             }
+            let least = if present == 0 { 1 } else { (present / IN_PAGE).clamp(MORE_PAGES, MOST_PAGES) };
+            let pages = (count - present).div_ceil(IN_PAGE).max(least);
+            let code = self.pages(pages)?;
+            stretches.push(Stretch { code, first: present, count: pages * IN_PAGE });
         }
     }
 
-    /// Allocates several trampolines.
-    ///
-    /// # Errors
-    /// [`CodeError::System`] if there is no memory for more.
-    pub fn get_many(&self, count: usize) -> Result<Vec<Address>, CodeError> {
-        let mut trampolines = self.trampolines.lock();
-        while trampolines.free.len() < count {
-            self.grow(&mut trampolines)?;
-        }
-        let rest = trampolines.free.len() - count;
-        Ok(trampolines.free.split_off(rest))
+    /// Returns the trampoline of a number; `None` if there is none.
+    pub fn address(&self, number: usize) -> Option<Address> {
+        let stretches = self.stretches.lock();
+        let after = stretches.partition_point(|stretch| stretch.first <= number);
+        let stretch = &stretches[after.checked_sub(1)?];
+        let at = Some(number - stretch.first).filter(|at| *at < stretch.count)?;
+        let offset = at / IN_PAGE * PAGE + at % IN_PAGE * SIZE;
+        Some(Address::new(stretch.code.address().get() + offset as u64))
     }
 
-    /// Frees trampolines, as [`release`](Self::release) does one.
-    pub fn release_all(&self, released: Vec<Address>) {
-        self.trampolines.lock().free.extend(released);
+    /// Returns the number of a trampoline; `None` if it is none of these.
+    pub fn number(&self, trampoline: Address) -> Option<usize> {
+        let stretches = self.stretches.lock();
+        stretches.iter().find_map(|Stretch { code, first, count }| {
+            let offset = trampoline.get().checked_sub(code.address().get())?;
+            let offset = usize::try_from(offset).ok()?;
+            let (page, within) = (offset / PAGE, offset % PAGE);
+            let is_one = page < count / IN_PAGE && within < RESOLVER && within.is_multiple_of(SIZE);
+            is_one.then(|| first + page * IN_PAGE + within / SIZE)
+        })
     }
 
-    /// Frees a trampoline, so that [`get`](Self::get) may return it again for
-    /// another purpose: no code may call it for the old one any more.
-    pub fn release(&self, trampoline: Address) {
-        self.trampolines.lock().free.push(trampoline);
-    }
-
-    /// Adds pages of trampolines: as many as there are, but at least [`MORE_PAGES`] after the
-    /// first, and up to [`MOST_PAGES`].
-    fn grow(&self, trampolines: &mut Trampolines) -> Result<(), CodeError> {
+    /// Makes pages of trampolines.
+    fn pages(&self, pages: usize) -> Result<SealedCode, CodeError> {
         let landing = Address::of(&raw const *self.landing);
-        let pages = if trampolines.pages == 0 { 1 } else { trampolines.pages.clamp(MORE_PAGES, MOST_PAGES) };
         let mut page = [0xcc; PAGE];
         for at in (0..RESOLVER).step_by(SIZE) {
             // call [rip + distance], counted from the next instruction. Nothing comes back to
@@ -126,15 +129,10 @@ impl TrampolinePool {
         page[RESOLVER..LANDING].copy_from_slice(&resolver.get().to_le_bytes());
         page[LANDING..].copy_from_slice(&landing.get().to_le_bytes());
         let (views, _) = Views::new(pages * PAGE, pages * PAGE, false)?;
-        let stretch = views
-            .seal(|_, memory| memory.chunks_exact_mut(PAGE).for_each(|place| place.copy_from_slice(&page)));
-        let first = stretch.address().get();
-        // The lowest address is taken first.
-        let offsets = (0..pages * PAGE).step_by(SIZE).rev().filter(|offset| offset % PAGE < RESOLVER);
-        trampolines.free.extend(offsets.map(|offset| Address::new(first + offset as u64)));
-        trampolines.stretches.push(stretch);
-        trampolines.pages += pages;
-        Ok(())
+        let fill = |memory: &mut [u8]| {
+            memory.chunks_exact_mut(PAGE).for_each(|place| place.copy_from_slice(&page));
+        };
+        Ok(views.seal(|_, memory| fill(memory)))
     }
 }
 
@@ -271,10 +269,10 @@ mod tests {
                 let pool = &pool;
                 scope.spawn(move || {
                     for index in 0..2000 {
-                        let trampoline = pool.get().unwrap();
-                        let value = call(trampoline, f64::from(thread), 2.0, index);
-                        assert!((value - f64::from(2 * thread + index)).abs() < 1e-9);
-                        pool.release(trampoline);
+                        let number = 1000 * thread + index as usize % 1000;
+                        pool.reserve(number + 1).unwrap();
+                        let value = call(pool.address(number).unwrap(), thread as f64, 2.0, index);
+                        assert!((value - f64::from(2 * thread as i32 + index)).abs() < 1e-9);
                     }
                 });
             }
@@ -286,21 +284,24 @@ mod tests {
     fn panic_leads_to_its_own_landing() {
         let land = |_| panic!("landing panics in a test");
         let pool = TrampolinePool::new(land, Address::of(lost as *const ())).unwrap();
-        assert!(call(pool.get().unwrap(), 1.0, 2.0, 3).is_nan());
+        assert!(call(pool.address(0).unwrap(), 1.0, 2.0, 3).is_nan());
     }
 
     #[test]
-    fn trampolines_differ_and_come_back() {
+    fn trampolines_differ_and_have_numbers() {
         let pool = TrampolinePool::new(|_| Address::of(product as *const ()), Address::new(0)).unwrap();
-        let many: std::collections::HashSet<_> = (0..5000).map(|_| pool.get().unwrap()).collect();
-        assert_eq!(many.len(), 5000);
-        let one = *many.iter().next().unwrap();
-        pool.release(one);
-        assert_eq!(pool.get().unwrap(), one);
-        let more = pool.get_many(3000).unwrap();
-        assert!(more.len() == 3000 && more.iter().all(|trampoline| !many.contains(trampoline)));
-        let last = *more.last().unwrap();
-        pool.release_all(more);
-        assert_eq!(pool.get().unwrap(), last);
+        let mut all = std::collections::HashSet::new();
+        for count in [1, IN_PAGE, IN_PAGE + 1, 5000, 200_000] {
+            pool.reserve(count).unwrap();
+            all.extend((0..count).map(|number| pool.address(number).unwrap()));
+            assert_eq!(all.len(), count);
+            for number in [0, count / 2, count - 1] {
+                assert_eq!(pool.number(pool.address(number).unwrap()), Some(number));
+            }
+        }
+        let first = pool.address(0).unwrap().get();
+        let others = [first + 1, first + RESOLVER as u64, first + LANDING as u64, 0];
+        assert_eq!(others.map(|address| pool.number(Address::new(address))), [None; 4]);
+        assert_eq!(pool.address(usize::MAX), None);
     }
 }

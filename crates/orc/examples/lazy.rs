@@ -50,8 +50,10 @@ fn answers() -> Result<[f64; 3], Box<dyn Error>> {
     let dylib = session.create_dylib("main")?;
     let (its_session, its_dylib) = (session.clone(), dylib.clone());
     let trampolines = TrampolinePool::new(move |it| first_call(&its_session, &its_dylib, it), nowhere())?;
-    for name in &NAMES {
-        name.trampoline.store(trampolines.get()?.get(), SeqCst);
+    trampolines.reserve(NAMES.len())?;
+    for (number, name) in NAMES.iter().enumerate() {
+        let trampoline = trampolines.address(number).expect("it was reserved");
+        name.trampoline.store(trampoline.get(), SeqCst);
         dylib.define_absolute([(&*format!("{}.slot", name.text), Address::of(name.slot.as_ptr()))])?;
     }
     let [twice, square] = &NAMES;

@@ -10,10 +10,11 @@ use super::{BindingTable, Bindings};
 use crate::jit::Jit;
 use crate::jit::code::CodeBlock;
 use crate::jit::definition::Definition;
-use crate::jit::slots::CallTarget;
 use crate::jit::state::{Event, State, transition};
 use crate::name::Name;
+use crate::runtime::Slot;
 use crate::world::Layer;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 impl Bindings {
@@ -52,12 +53,16 @@ impl Bindings {
                     table.bind_code(name);
                 }
             }
-            let leads = |target: CallTarget, body| match table.bindings.get(target.name) {
-                Some(binding) => binding.entry.is_some_and(|(_, own)| own == body),
-                None => true,
+            // Of what is bound, other code stays.
+            let other = |name: Name| {
+                let (slot, body) = block.entry_of(&layer, name)?;
+                let own = table.bindings.get(name)?.entry;
+                own.is_none_or(|(_, own)| own != body).then_some(slot)
             };
-            jit.slots.lead(&self.memory, block.entries().filter(|(target, _, body)| leads(*target, *body)));
-            jit.slots.fill_all(&self.memory, block.slots());
+            let others: FxHashSet<Slot> = table.bindings.names().filter_map(other).collect();
+            let entries = block.entries().into_iter().filter(|(slot, _)| !others.contains(slot));
+            jit.slots.lead(&self.memory, entries);
+            block.held().into_iter().for_each(|held| jit.slots.fill_all(&self.memory, held.slots()));
         });
     }
 }
@@ -66,14 +71,14 @@ impl BindingTable {
     /// Returns where the layer is that defines a name, if its code can be placed.
     fn unplaced(&self, name: Name) -> Option<usize> {
         let mut blocks = self.blocks.iter();
-        blocks.position(|block| matches!(block.code, LayerCode::Unplaced) && block.layer.defines(name))
+        blocks.position(|block| matches!(block.code, LayerCode::Unplaced(_)) && block.layer.defines(name))
     }
 
     /// Returns the blocks that are placed.
     pub(super) fn placed(&self) -> impl Iterator<Item = &Arc<CodeBlock>> {
         self.blocks.iter().filter_map(|block| match &block.code {
             LayerCode::Placed(block) => Some(block),
-            LayerCode::Unplaced => None,
+            LayerCode::Unplaced(_) => None,
         })
     }
 
@@ -117,9 +122,9 @@ impl BindingTable {
         let (bound, blocks) =
             std::mem::take(&mut self.blocks).into_iter().partition(|block| concerns(&block.layer));
         self.blocks = blocks;
-        for LayerBlock { code, .. } in bound {
+        for LayerBlock { layer, code } in bound {
             if let LayerCode::Placed(block) = code {
-                block.retract(|name| !self.bindings.contains(name));
+                block.retract(&layer, |name| !self.bindings.contains(name));
             }
         }
     }
@@ -136,10 +141,10 @@ impl BindingTable {
     /// without the blocks that are not placed.
     pub(super) fn settle_blocks(&mut self, concerns: impl Fn(&Layer) -> bool) {
         let settled: Vec<_> = self.blocks.iter().filter(|block| concerns(&block.layer)).cloned().collect();
-        for LayerBlock { code, .. } in &settled {
+        for LayerBlock { layer, code } in &settled {
             let LayerCode::Placed(block) = code else { continue };
-            block.entries().for_each(|(target, ..)| self.bind_from_layer(target.name));
-            block.retract(|name| !self.bindings.contains(name));
+            block.names(layer).for_each(|name| self.bind_from_layer(name));
+            block.retract(layer, |name| !self.bindings.contains(name));
         }
         self.blocks.retain(|block| !concerns(&block.layer));
     }
