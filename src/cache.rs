@@ -43,6 +43,7 @@ pub use files::{FindLinks, StoredForm, WrittenPack};
 pub use folder::CacheUsage;
 pub use image_text::ImageText;
 pub use images::{BuiltText, PackParts};
+pub use mark::FileMarks;
 pub use options::CacheOptions;
 
 /// The items that an earlier run has checked of a file.

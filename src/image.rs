@@ -3,27 +3,31 @@
 //! ```text
 //! magic 8 | format 4 | build 32 | length of the head 8 | its hash 32 | the head | the packs
 //! head: what is said of the image, as JSON
-//!       for each text: name, module or nothing, the text
+//!       for each text: name, module or nothing, identity 32, the text
 //!       whether the last text is a prelude, and what it has left
 //!       for each version: features 4, number of its base 4, functions 4,
 //!                         for each text: offset 8, length 8 of its pack
 //! ```
 //!
-//! Numbers are little-endian. A *version* is the code of all texts for the processors that
+//! Numbers are little-endian. A pack whose code is large begins at a page, and so does its code.
+//! A *version* is the code of all texts for the processors that
 //! have some features: all of it, or clones of some functions, with the other functions, and
 //! the checked texts, in another version, its *base*. An image is data in an executable, in a shared object, or in a file
-//! alone; its packs are read where they are.
+//! alone; its packs are read where they are, and code in a file is mapped to where it runs.
 
 mod mapped;
 mod shared_object;
 
 use crate::bytes::{Damage, Reader, SharedBytes, Writer};
-use crate::cache::{BuiltText, ImageText};
+use crate::cache::{BuiltText, FileMarks, ImageText};
 use crate::fingerprint::Fingerprint;
+use crate::pack;
 use crate::prelude::{Prelude, Snapshot};
+use crate::process::SteadyCell;
 use crate::processor::FeatureSet;
 use crate::source::Source;
 use crate::tier::Level;
+use kal_code::CodeFile;
 use mapped::MappedFile;
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "cli")]
@@ -35,7 +39,7 @@ use std::sync::Arc;
 const MAGIC: &[u8; 8] = b"KALIMAGE";
 
 /// The number of this format.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// The number of the base of a version that has none.
 const NO_BASE: u32 = u32::MAX;
@@ -54,8 +58,12 @@ struct ImageInner {
     /// The file, for people.
     name: String,
     bytes: SharedBytes,
+    /// The file that code can be mapped from, and where the image begins in it.
+    file: Option<(CodeFile, usize)>,
+    /// Whether all of it was found to be whole earlier.
+    is_known: bool,
     info: ImageInfo,
-    texts: Vec<ImageSource>,
+    texts: Vec<StoredSource>,
     prelude: Option<Arc<Prelude>>,
     versions: Vec<ImageVersion>,
 }
@@ -76,7 +84,18 @@ pub struct ImageInfo {
     pub is_program: bool,
 }
 
-/// A text in an image.
+/// A text in an image that has been read.
+struct StoredSource {
+    name: Box<str>,
+    module: Option<Box<str>>,
+    /// Its identity, as the program or module that it is.
+    identity: Fingerprint,
+    /// Where it is in the image.
+    text: Range<usize>,
+    source: SteadyCell<Source>,
+}
+
+/// A text that is to be in an image.
 pub(crate) struct ImageSource {
     pub(crate) source: Source,
     /// The module that it was read as.
@@ -155,11 +174,32 @@ impl Image {
     /// only trusted users could change it. The file is not written while it is in use: one that
     /// takes its place does no harm.
     pub unsafe fn load(path: &Path) -> Result<Self, ImageError> {
+        // SAFETY: as the caller says.
+        unsafe { Self::load_marked(path, None) }
+    }
+
+    /// Loads the image in a shared object, and marks the file when all of it has been checked: as
+    /// long as it has the mark, it is not checked again.
+    ///
+    /// # Errors
+    /// As for [`load`](Self::load).
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load).
+    pub(crate) unsafe fn load_marked(path: &Path, marks: Option<&FileMarks>) -> Result<Self, ImageError> {
         let failed = |reason: String| ImageError::Load(path.to_owned(), reason);
         // SAFETY: the file is not written, as the caller says.
         let file = unsafe { MappedFile::open(path) }.map_err(|error| failed(error.to_string()))?;
         let place = shared_object::find(file.bytes()).map_err(|reason| failed(reason.to_owned()))?;
-        Self::read(path.display().to_string(), Arc::new(LoadedBytes { file, place }))
+        let code = file.code().clone();
+        let is_known = marks.is_some_and(|marks| marks.are_on(code.as_ref()));
+        let (name, start) = (path.display().to_string(), place.start);
+        let bytes = Arc::new(LoadedBytes { file, place });
+        let image = Self::read_from(name, bytes, Some((code.clone(), start)), is_known)?;
+        if let Some(marks) = marks.filter(|_| !is_known && image.is_whole()) {
+            marks.put(code.as_ref());
+        }
+        Ok(image)
     }
 
     /// Reads an image that is in memory.
@@ -183,12 +223,26 @@ impl Image {
     /// # Errors
     /// If it is no image of this build, or damaged.
     pub(crate) fn read(name: String, bytes: SharedBytes) -> Result<Self, ImageError> {
-        let read = read((*bytes).as_ref());
+        Self::read_from(name, bytes, None, false)
+    }
+
+    fn read_from(
+        name: String,
+        bytes: SharedBytes,
+        file: Option<(CodeFile, usize)>,
+        is_known: bool,
+    ) -> Result<Self, ImageError> {
+        let read = read((*bytes).as_ref(), is_known);
         let (info, texts, prelude, versions) = match read {
             Ok(read) => read,
             Err(damage) => return Err(ImageError::Damaged(name, damage)),
         };
-        Ok(Self(Arc::new(ImageInner { name, bytes, info, texts, prelude, versions })))
+        Ok(Self(Arc::new(ImageInner { name, bytes, file, is_known, info, texts, prelude, versions })))
+    }
+
+    /// Returns whether all packs are whole.
+    fn is_whole(&self) -> bool {
+        self.0.versions.iter().all(|version| self.0.packs(version).all(|pack| pack.is_whole()))
     }
 
     /// Returns its name, for people: the file that it was loaded from.
@@ -214,7 +268,7 @@ impl Image {
     /// Returns the program in it, if it has one that an executable runs.
     pub fn program(&self) -> Option<&Source> {
         let first = self.0.texts.iter().find(|text| text.module.is_none());
-        first.filter(|_| self.0.info.is_program).map(|text| &text.source)
+        first.filter(|_| self.0.info.is_program).map(|text| self.0.source(text))
     }
 
     /// Returns the program that contexts begin with, and what it has left.
@@ -229,12 +283,13 @@ impl Image {
 
     /// Returns the names of the texts in it, with the module that each was read as.
     pub fn texts(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
-        self.0.texts.iter().map(|text| (text.source.name(), text.module.as_deref()))
+        self.0.texts.iter().map(|text| (&*text.name, text.module.as_deref()))
     }
 
     /// Returns the text of a module in it.
     pub(crate) fn module(&self, name: &str) -> Option<&Source> {
-        self.0.texts.iter().find(|text| text.module.as_deref() == Some(name)).map(|text| &text.source)
+        let found = self.0.texts.iter().find(|text| text.module.as_deref() == Some(name));
+        found.map(|text| self.0.source(text))
     }
 
     /// Returns the packs of the best version for a processor with these features, and of its base,
@@ -248,7 +303,7 @@ impl Image {
         level: Level,
         counts_fuel: bool,
     ) -> Result<Vec<ImageText>, String> {
-        let ImageInner { name, bytes, info, texts, versions, .. } = &*self.0;
+        let ImageInner { name, info, versions, .. } = &*self.0;
         if info.level != level as u8 {
             return Err(format!("{name} has code of level {}, not of level {}", info.level, level as u8));
         }
@@ -267,18 +322,30 @@ impl Image {
             return Err(format!("{name} has no code for this processor: {}", all.join("; ")));
         };
         let base = version.base.map(|base| &versions[base]);
-        let packs = |version: &ImageVersion| {
-            let target = target_of(version.features);
-            let text = |(text, pack): (&ImageSource, &Range<usize>)| ImageText {
-                name: text.source.name().to_owned(),
-                text: ImageText::identity(&text.source, text.module.as_deref()),
-                target,
-                image: bytes.clone(),
-                pack: pack.clone(),
-            };
-            texts.iter().zip(&version.packs).map(text).collect::<Vec<_>>()
-        };
-        Ok([version].into_iter().chain(base).flat_map(packs).collect())
+        Ok([version].into_iter().chain(base).flat_map(|version| self.0.packs(version)).collect())
+    }
+}
+
+impl ImageInner {
+    /// Returns the packs of a version.
+    fn packs(&self, version: &ImageVersion) -> impl Iterator<Item = ImageText> {
+        let target = target_of(version.features);
+        self.texts.iter().zip(&version.packs).map(move |(text, pack)| ImageText {
+            name: text.name.to_string(),
+            text: text.identity,
+            target,
+            image: self.bytes.clone(),
+            file: self.file.as_ref().map(|(file, start)| (file.clone(), start + pack.start)),
+            pack: pack.clone(),
+            is_known: self.is_known,
+        })
+    }
+
+    fn source<'t>(&self, text: &'t StoredSource) -> &'t Source {
+        text.source.get_or_make(|| {
+            let bytes = (*self.bytes).as_ref().get(text.text.clone()).unwrap_or_default();
+            Source::new(&*text.name, String::from_utf8_lossy(bytes))
+        })
     }
 }
 
@@ -317,6 +384,7 @@ pub(crate) fn write(
         for text in texts {
             head.text(text.source.name());
             head.text(text.module.as_deref().unwrap_or(""));
+            head.bytes(ImageText::identity(&text.source, text.module.as_deref()).as_bytes());
             head.text(text.source.text());
         }
         head.byte(prelude.is_some().into());
@@ -327,6 +395,7 @@ pub(crate) fn write(
             head.word(base.map_or(NO_BASE, |base| base as u32));
             head.word(u32::try_from(*functions).unwrap_or(u32::MAX));
             for pack in packs {
+                offset = start_of(pack, offset);
                 head.long(offset as u64);
                 head.long(pack.len() as u64);
                 offset += pack.len();
@@ -342,18 +411,27 @@ pub(crate) fn write(
     writer.long(head.len() as u64);
     writer.bytes(hash_of(&head).as_bytes());
     writer.bytes(&head);
-    versions.iter().flat_map(|version| &version.packs).for_each(|pack| writer.bytes(pack));
+    for pack in versions.iter().flat_map(|version| &version.packs) {
+        let until = start_of(pack, writer.len());
+        writer.bytes(&vec![0; until - writer.len()]);
+        writer.bytes(pack);
+    }
     writer.finish()
+}
+
+/// Returns where a pack begins that is written at that offset or soon behind.
+fn start_of(pack: &[u8], offset: usize) -> usize {
+    if pack::is_large(pack.len() as u64) { offset.next_multiple_of(pack::PAGE) } else { offset }
 }
 
 fn hash_of(head: &[u8]) -> Fingerprint {
     Fingerprint::of_bytes("kal 2026 head of an image", head)
 }
 
-type ImageParts = (ImageInfo, Vec<ImageSource>, Option<Arc<Prelude>>, Vec<ImageVersion>);
+type ImageParts = (ImageInfo, Vec<StoredSource>, Option<Arc<Prelude>>, Vec<ImageVersion>);
 
-/// Reads all of an image but its packs.
-fn read(bytes: &[u8]) -> Result<ImageParts, Damage> {
+/// Reads all of an image but its packs. One that `is_known` to be whole is not checked.
+fn read(bytes: &[u8], is_known: bool) -> Result<ImageParts, Damage> {
     let mut reader = Reader::new(bytes);
     let is_image = reader.bytes(MAGIC.len())? == MAGIC;
     reader.expect(is_image, "it does not begin like one")?;
@@ -363,19 +441,28 @@ fn read(bytes: &[u8]) -> Result<ImageParts, Damage> {
     let (length, hash) = (reader.long()?, reader.bytes(32)?);
     let length = usize::try_from(length).map_err(|_| reader.damage("wrong length"))?;
     let head = reader.bytes(length)?;
-    reader.expect(hash == hash_of(head).as_bytes(), "its head has another hash")?;
-    let mut head = Reader::new(head);
+    reader.expect(is_known || hash == hash_of(head).as_bytes(), "its head has another hash")?;
+    let (size, mut head) = (head.len(), Reader::new(head));
     let info = head.text()?.to_owned();
     let info: ImageInfo = serde_json::from_str(&info).map_err(|_| head.damage("no metadata"))?;
     let texts = head.many(|head| {
-        let (name, module, text) = (head.text()?, head.text()?, head.text()?);
-        let source = Source::new(name, text);
-        Ok(ImageSource { source, module: (!module.is_empty()).then(|| module.into()) })
+        let (name, module) = (head.text()?, head.text()?);
+        let mut identity = [0; 32];
+        identity.copy_from_slice(head.bytes(32)?);
+        let identity = Fingerprint::from_bytes(identity);
+        let length = head.count()?;
+        head.bytes(length)?;
+        let end = PREFIX + size - head.rest().len();
+        let (text, source) = (end - length..end, SteadyCell::new());
+        let module = (!module.is_empty()).then(|| module.into());
+        Ok(StoredSource { name: name.into(), module, identity, text, source })
     })?;
     let prelude = match head.byte()? {
         0 => None,
         _ => {
-            let source = texts.last().ok_or(head.damage("no prelude"))?.source.clone();
+            let last: &StoredSource = texts.last().ok_or(head.damage("no prelude"))?;
+            let text = bytes.get(last.text.clone()).unwrap_or_default();
+            let source = Source::new(&*last.name, String::from_utf8_lossy(text));
             Some(Arc::new(Prelude { source, snapshot: Snapshot::read(&mut head)? }))
         }
     };
@@ -389,7 +476,7 @@ fn read(bytes: &[u8]) -> Result<ImageParts, Damage> {
         let has_base = base.is_none_or(|base| before.get(base).is_some_and(is_base));
         head.expect(has_base, "a version whose base is none")?;
         before.push((features, base.is_none()));
-        let pack = |_: &ImageSource| {
+        let pack = |_: &StoredSource| {
             let (start, length) = (head.long()? as usize, head.long()? as usize);
             let end = start.checked_add(length).filter(|end| *end <= bytes.len());
             Ok(start..end.ok_or(head.damage("a pack beyond the end"))?)

@@ -15,7 +15,7 @@
 //!
 //! | section | contents |
 //! |---|---|
-//! | meta | JSON: the source, and the earlier text whose packs are needed |
+//! | meta | JSON: the source, and the earlier text whose packs are needed; blanks, so that large code begins at a page |
 //! | index | for each body, sorted by identity: identity 32, code offset 4, code length 4, size of the body 4, first field 4, fields 4, those before the fields of slots 4, origin 4 |
 //! | fields | at 4, kind 4, addend 4, symbol 4 |
 //! | symbols | offset 4, length 4 |
@@ -40,6 +40,7 @@ mod writing;
 use crate::bytes::{Damage, Parts, Reader, SharedBytes, SharedParts, StoredBytes};
 use crate::fingerprint::Fingerprint;
 use crate::process;
+use kal_code::{CodeFile, CodePart};
 use origin::CodeOrigin;
 pub use pieces::ReadAt;
 use pieces::{FileSection, SectionEntry};
@@ -102,6 +103,9 @@ const SECTIONS: [SectionKind; 10] = [
 /// The size up to which code and a text are read with the rest, in bytes.
 const SMALL: u64 = 256 << 10;
 
+/// What the start of large code in a pack is a multiple of, in bytes.
+pub const PAGE: usize = 4096;
+
 /// Returns whether a section of that many bytes is left in its file.
 pub fn is_large(bytes: u64) -> bool {
     bytes > SMALL
@@ -127,6 +131,8 @@ pub struct Pack {
     /// The code and the text, if they are not among the bytes.
     code_in_file: Option<FileSection>,
     text_in_file: Option<FileSection>,
+    /// The code in an image in a file.
+    mapped_code: Option<CodePart>,
     /// The hash that the section of origins has, if it is whole.
     origins: blake3::Hash,
     is_trusted: bool,
@@ -161,10 +167,37 @@ impl Pack {
     /// # Errors
     /// What is wrong with it.
     pub fn open(bytes: impl Into<StoredBytes>, target: Fingerprint, key: &SecretKey) -> Result<Self, Damage> {
+        Self::open_known(bytes, target, key, false)
+    }
+
+    /// Reads a pack as [`open`](Self::open) does. One that `is_known` to be whole is not checked.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn open_known(
+        bytes: impl Into<StoredBytes>,
+        target: Fingerprint,
+        key: &SecretKey,
+        is_known: bool,
+    ) -> Result<Self, Damage> {
         let bytes = bytes.into();
         let head = PackHead::read(bytes.get(), target)?;
         head.authenticate(key)?;
-        head.pack(bytes, (None, None), PackHead::is_whole)
+        head.pack(bytes, (None, None), |section, contents| is_known || PackHead::is_whole(section, contents))
+    }
+
+    /// Returns the pack with its code where it can be mapped: it begins in a file, which does not
+    /// change, at an offset.
+    pub fn in_file(mut self, file: &CodeFile, start: u64) -> Self {
+        let code = self.sections[SectionKind::Code as usize - 1].clone();
+        let is_large = is_large(code.len() as u64);
+        self.mapped_code = file.part(start + code.start as u64, code.len()).filter(|_| is_large);
+        self
+    }
+
+    /// Returns all code, if it can be mapped.
+    pub fn mapped_code(&self) -> Option<&CodePart> {
+        self.mapped_code.as_ref()
     }
 
     /// Reads a pack in a file of that size that this build has made for this target: with
@@ -336,8 +369,11 @@ impl Pack {
     }
 
     fn name(&self, start: usize, length: usize) -> Option<&str> {
-        let text = self.section(SectionKind::Names).get(start..start.checked_add(length)?)?;
-        std::str::from_utf8(text).ok()
+        std::str::from_utf8(self.name_bytes(start, length)?).ok()
+    }
+
+    fn name_bytes(&self, start: usize, length: usize) -> Option<&[u8]> {
+        self.section(SectionKind::Names).get(start..start.checked_add(length)?)
     }
 
     fn section(&self, kind: SectionKind) -> &[u8] {
@@ -455,7 +491,15 @@ impl PackHead {
         }
         let origins = self.sections[SectionKind::Origins as usize - 1].hash;
         let (code_in_file, text_in_file) = (code, text);
-        let pack = Pack { bytes: stored, sections, code_in_file, text_in_file, origins, is_trusted: true };
+        let pack = Pack {
+            bytes: stored,
+            sections,
+            code_in_file,
+            text_in_file,
+            mapped_code: None,
+            origins,
+            is_trusted: true,
+        };
         let whole = |kind, record: usize| pack.section(kind).len().is_multiple_of(record);
         let is_whole = whole(SectionKind::Index, ENTRY)
             && whole(SectionKind::Fields, FIELD)

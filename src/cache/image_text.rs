@@ -4,6 +4,7 @@ use crate::bytes::{SharedBytes, StoredBytes, Writer};
 use crate::fingerprint::Fingerprint;
 use crate::pack::{Pack, SecretKey};
 use crate::source::Source;
+use kal_code::CodeFile;
 use std::ops::Range;
 
 /// The key of all packs in images, which is no secret: who loads an image vouches for it.
@@ -22,6 +23,10 @@ pub struct ImageText {
     pub image: SharedBytes,
     /// Where the pack is in it.
     pub pack: Range<usize>,
+    /// The file that its code can be mapped from, and where the pack begins in it.
+    pub file: Option<(CodeFile, usize)>,
+    /// Whether the image was found to be whole earlier.
+    pub is_known: bool,
 }
 
 impl ImageText {
@@ -33,7 +38,18 @@ impl ImageText {
     /// Returns the pack; `None` if it is damaged, or was made for something else.
     pub(super) fn open(&self) -> Option<Pack> {
         let bytes = StoredBytes::part(&self.image, self.pack.clone())?;
-        Pack::open(bytes, self.target, &KEY).ok()
+        let pack = Pack::open_known(bytes, self.target, &KEY, self.is_known).ok()?;
+        Some(match &self.file {
+            Some((file, start)) => pack.in_file(file, *start as u64),
+            None => pack,
+        })
+    }
+
+    /// Returns whether all of the pack is as it was made.
+    pub fn is_whole(&self) -> bool {
+        let bytes = StoredBytes::part(&self.image, self.pack.clone());
+        let pack = bytes.and_then(|bytes| Pack::open(bytes, self.target, &KEY).ok());
+        pack.is_some_and(|pack| pack.has_origins())
     }
 }
 

@@ -6,6 +6,8 @@
 //! again. Whatever is written to the file changes its time, and a mark is good until the
 //! system starts again: what was not on the disk when that stopped has never been checked.
 
+use super::options::CacheOptions;
+use super::trust;
 use crate::pack::SecretKey;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -21,6 +23,30 @@ const PURPOSE: &[u8] = b"kal 2026 whole";
 /// the same time. Where there are fractions of seconds, they are those of the system's clock, which
 /// goes on every ten milliseconds at least; elsewhere, two seconds may be the same.
 const SETTLED: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
+
+/// The marks that a user puts on files.
+pub struct FileMarks(CacheOptions);
+
+impl FileMarks {
+    /// Returns the marks of the user of a cache.
+    pub fn of(options: CacheOptions) -> Self {
+        Self(options)
+    }
+
+    /// Returns whether a file has the user's mark.
+    pub fn are_on(&self, file: &File) -> bool {
+        let mark = trust::key(&self.0.key).zip(file.metadata().ok());
+        mark.and_then(|(key, data)| WholeMark::of(&data, &key)).is_some_and(|mark| mark.is_on(file))
+    }
+
+    /// Puts the user's mark on a file of which all has just been checked, if the cache is
+    /// written, and the file is the user's.
+    pub fn put(&self, file: &File) {
+        let key = self.0.writes.then(|| trust::key_or_new(&self.0.key).ok()).flatten();
+        let mark = key.zip(file.metadata().ok()).and_then(|(key, data)| WholeMark::of(&data, &key));
+        mark.into_iter().for_each(|mark| mark.put(file));
+    }
+}
 
 /// The mark that a file of this user has if all of it was checked.
 pub(super) struct WholeMark {

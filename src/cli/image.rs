@@ -154,7 +154,7 @@ pub(super) fn image(command: &ImageCommand, options: &CommonOptions, reporter: &
             Ok(()) => Exit::Fine,
             Err(error) => error.report(reporter),
         },
-        ImageCommand::Info { file } => match load_image(file) {
+        ImageCommand::Info { file } => match load_image(file, None) {
             Ok(image) => reporter.printed(report::print(described(&image).as_bytes()), Exit::Fine),
             Err(problem) => BuildError::Problem(problem).report(reporter),
         },

@@ -162,7 +162,7 @@ fn assembler(linked: Linked<'_>) -> String {
         "\t.section .rodata.kal,\"a\",@progbits
 \t.globl {START_SYMBOL}
 \t.type {START_SYMBOL}, @object
-\t.balign 64
+\t.balign 4096
 {START_SYMBOL}:
 \t.incbin \"image.bin\"
 .Lend:

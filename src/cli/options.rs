@@ -1,7 +1,7 @@
 //! Options of every command, before or after its name.
 
 use super::{compile_trace, quantity};
-use crate::cache::{CacheOptions, CompilePolicy, EngineCache, UpdatePolicy};
+use crate::cache::{CacheOptions, CompilePolicy, EngineCache, FileMarks, UpdatePolicy};
 use crate::config::{Config, Mode};
 use crate::engine::Engine;
 use crate::host::sink::Output;
@@ -319,7 +319,7 @@ impl CommonOptions {
     pub(super) fn traced_engine(&self, externs: &[String]) -> Result<Engine, StartError> {
         let mut config = self.config(externs).require_images(self.image_required);
         for path in &self.image {
-            match load_image(path) {
+            match load_image(path, self.cache().map(FileMarks::of).as_ref()) {
                 Ok(image) => config = config.image(image),
                 Err(problem) => return Err(StartError::Image(problem)),
             }
@@ -400,7 +400,7 @@ impl CommonOptions {
 /// # Errors
 /// Why it cannot be used, for people.
 #[allow(unsafe_code)]
-pub(super) fn load_image(file: &Path) -> Result<Image, String> {
+pub(super) fn load_image(file: &Path, marks: Option<&FileMarks>) -> Result<Image, String> {
     // SAFETY: the user who names the file vouches for it.
-    unsafe { Image::load(file) }.map_err(|error| error.to_string())
+    unsafe { Image::load_marked(file, marks) }.map_err(|error| error.to_string())
 }

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use kal_code::CodeFile;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::fs::File;
 use std::io;
@@ -10,6 +11,7 @@ use std::ptr::{self, NonNull};
 
 /// A file in memory, mapped until dropped.
 pub(super) struct MappedFile {
+    file: CodeFile,
     start: NonNull<u8>,
     size: usize,
 }
@@ -26,7 +28,7 @@ impl MappedFile {
     /// The system's error.
     ///
     /// # Safety
-    /// It is neither written nor made shorter as long as it is mapped.
+    /// It is neither written nor made shorter as long as it, or code of it, is mapped.
     pub(super) unsafe fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let data = file.metadata()?;
@@ -34,13 +36,20 @@ impl MappedFile {
             return Err(io::Error::other("not a file"));
         }
         let size = usize::try_from(data.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        // SAFETY: it is not written, as the caller says.
+        let file = unsafe { CodeFile::new(file) };
         if size == 0 {
-            return Ok(Self { start: NonNull::dangling(), size });
+            return Ok(Self { file, start: NonNull::dangling(), size });
         }
         // SAFETY: the system chooses addresses that nothing uses.
-        let start = unsafe { mmap(ptr::null_mut(), size, ProtFlags::READ, MapFlags::PRIVATE, &file, 0)? };
+        let start = unsafe { mmap(ptr::null_mut(), size, ProtFlags::READ, MapFlags::PRIVATE, file.as_ref(), 0)? };
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { start, size })
+        Ok(Self { file, start, size })
+    }
+
+    /// Returns the file, whose code may be mapped once more.
+    pub(super) fn code(&self) -> &CodeFile {
+        &self.file
     }
 
     /// Returns what is in it.

@@ -21,10 +21,11 @@ use crate::pack::links::{LinkedSymbol, PackedLink, PackedLinks};
 use crate::pack::portable::{ALIGNMENT, Field, PortableCode};
 use crate::pack::{FoundCode, Pack, PackedBody};
 use crate::process::{self, Activity};
-use crate::runtime::Slot;
+use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::CheckedFunction;
 use crate::world::Layer;
-use rustc_hash::FxHashMap;
+use kal_code::{Address, CodePart};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Which code is in a block, and where.
@@ -34,6 +35,8 @@ pub(super) struct BlockLayout {
     linked: Vec<LinkedCode>,
     /// For each pack of which all code is placed, as most of it is linked: where.
     wholes: Vec<Option<usize>>,
+    /// The pack whose code is mapped: it is at the start.
+    mapped: Option<usize>,
     /// How much memory it takes, in bytes.
     size: usize,
 }
@@ -129,17 +132,24 @@ impl CodeBlock {
             others(jit, &mut held, *links)
         });
         let referred: Vec<_> = referred.collect::<Option<_>>()?;
-        let code = jit.slab.place(layout.size, ALIGNMENT, |address, memory| {
+        let write = |address: Address, memory: &mut [u8]| {
             layout.copy(&links, memory)
                 && layout.linked.iter().all(|code| {
-                    let Some((_, _, body)) = code.read(&links) else { return false };
                     let (start, pack) = (code.offset as usize, code.pack as usize);
-                    let place = body.place();
-                    let memory = &mut memory[start..start + place.len()];
-                    let address = address.get() + start as u64;
-                    fill(links[pack], body, (&held.calls()[pack], &referred[pack]), address, memory).is_some()
+                    let (calls, others) = (&held.calls()[pack], &referred[pack]);
+                    let Some(link) = links[pack].link(code.link) else { return false };
+                    if calls.have_their_numbers() && !link.has_others {
+                        return true;
+                    }
+                    let Some((_, body)) = links[pack].body(link.body) else { return false };
+                    let memory = &mut memory[start..start + link.len as usize];
+                    fill(links[pack], body, (calls, others), address.get() + start as u64, memory).is_some()
                 })
-        });
+        };
+        let code = match layout.mapped(&links) {
+            Some(part) => jit.slab.place_part(part, layout.size, write),
+            None => jit.slab.place(layout.size, ALIGNMENT, write),
+        };
         let code = code.ok()??;
         let start = code.address().get() as usize;
         drop(links);
@@ -151,10 +161,12 @@ impl CodeBlock {
         Some(Self::new(jit, block, layout))
     }
 
-    /// Returns the slots that lead to its bodies, with their addresses.
-    pub(super) fn entries(&self) -> Vec<(Slot, usize)> {
-        let Some(links) = self.layout.links() else { return Vec::new() };
-        self.layout.linked.iter().filter_map(|code| self.entry(&links, code)).collect()
+    /// Makes the slots of its bodies lead there in the memory of a context, except for some.
+    pub(super) fn lead(&self, jit: &Jit, memory: &ExecutionMemory, except: &FxHashSet<Slot>) {
+        let Some((links, held)) = self.layout.links().zip(self.held()) else { return };
+        let entries = self.layout.linked.iter().filter_map(|code| self.entry(&links, code));
+        jit.slots.lead(memory, entries.filter(|(slot, _)| !except.contains(slot)));
+        jit.slots.fill_all(memory, held.slots());
     }
 
     fn entry(&self, links: &[PackedLinks<'_>], code: &LinkedCode) -> Option<(Slot, usize)> {
@@ -237,50 +249,59 @@ impl BlockLayout {
         let opening = layer.text().opening();
         let mut linked = Vec::with_capacity(all.iter().map(|links| links.len()).sum());
         let mut used = vec![(0, true); packs.len()];
-        let mut is_sorted = true;
-        let mut last = None;
+        let order = |code: &LinkedCode| {
+            let link = all[code.pack as usize].link(code.link);
+            (code.position, link.is_none_or(|link| link.tier == Tier::Quick), code.pack)
+        };
         for (pack, links) in all.iter().enumerate() {
-            let is_changed = |item| pack >= own && layer.text().is_changed(item as usize);
-            for number in links.unchanged(is_changed) {
-                let Some(link) = links.link(number) else { continue };
-                let Some((_, body)) = links.body(link.body) else { continue };
+            let mut add = |number| {
+                let Some(link) = links.link(number) else { return };
                 let position = (link.item as usize).checked_sub(opening.start);
-                let Some(position) = position.filter(|position| *position < opening.len()) else { continue };
-                let order = (position as u32, link.tier == Tier::Quick, pack as u32);
-                is_sorted &= last.is_none_or(|last| last <= order);
-                last = Some(order);
-                linked.push((order, number, body.place().start as u32, body.place().len() as u32));
+                let Some(position) = position.filter(|position| *position < opening.len()) else { return };
+                let (bytes, is_aligned) = &mut used[pack];
+                *bytes += link.len as usize;
+                *is_aligned &= link.start.is_multiple_of(ALIGNMENT as u32);
+                let (position, pack) = (position as u32, pack as u32);
+                linked.push(LinkedCode { position, pack, link: number, offset: link.start });
+            };
+            match pack < own {
+                true => (0..links.len() as u32).for_each(&mut add),
+                false => links.unchanged(|item| layer.text().is_changed(item as usize)).for_each(&mut add),
             }
         }
-        if !is_sorted {
-            linked.sort_unstable();
+        if !linked.is_sorted_by_key(order) {
+            linked.sort_unstable_by_key(order);
         }
-        linked.dedup_by_key(|((position, ..), ..)| *position);
-        for ((_, _, pack), _, start, len) in &linked {
-            let (bytes, is_aligned) = &mut used[*pack as usize];
-            *bytes += *len as usize;
-            *is_aligned &= start.is_multiple_of(ALIGNMENT as u32);
-        }
+        linked.dedup_by_key(|code| code.position);
         let mut size = 0;
         let mut take = |bytes: usize| {
             let offset = size;
             size = (offset + bytes).next_multiple_of(ALIGNMENT);
             offset
         };
-        let whole = |(links, (bytes, is_aligned)): (&PackedLinks<'_>, (usize, bool))| {
-            let all = links.pack().code_len();
-            (is_aligned && bytes > 0 && bytes >= all / 2).then(|| take(all))
+        let is_whole = |(links, (bytes, is_aligned)): (&PackedLinks<'_>, (usize, bool))| {
+            is_aligned && bytes > 0 && bytes >= links.pack().code_len() / 2
         };
-        let wholes: Vec<_> = all.iter().zip(used).map(whole).collect();
-        let mut place = |((position, _, pack), link, start, len): ((u32, bool, u32), u32, u32, u32)| {
-            let offset = match wholes[pack as usize] {
-                Some(whole) => whole + start as usize,
-                None => take(len as usize),
+        let are_whole: Vec<bool> = all.iter().zip(used).map(is_whole).collect();
+        let is_mapped = |pack: &usize| are_whole[*pack] && all[*pack].pack().mapped_code().is_some();
+        let mapped = (0..all.len()).find(is_mapped);
+        let mut wholes = vec![None; all.len()];
+        let others = (0..all.len()).filter(|pack| are_whole[*pack] && Some(*pack) != mapped);
+        for pack in mapped.into_iter().chain(others) {
+            wholes[pack] = Some(take(all[pack].pack().code_len()));
+        }
+        for code in &mut linked {
+            code.offset = match wholes[code.pack as usize] {
+                Some(whole) => code.offset + whole as u32,
+                None => take(all[code.pack as usize].link(code.link)?.len as usize) as u32,
             };
-            LinkedCode { position, pack, link, offset: offset as u32 }
-        };
-        let linked = linked.into_iter().map(&mut place).collect();
-        Some(Self { packs, linked, wholes, size })
+        }
+        Some(Self { packs, linked, wholes, mapped, size })
+    }
+
+    /// Returns the code at the start, if it is mapped.
+    fn mapped<'p>(&self, links: &[PackedLinks<'p>]) -> Option<&'p CodePart> {
+        links[self.mapped?].pack().mapped_code()
     }
 
     /// Returns the links of its packs.
@@ -301,14 +322,15 @@ impl BlockLayout {
         bodies
     }
 
-    /// Copies the code to the memory of the block. Returns whether it is not damaged.
+    /// Copies the code to the memory of the block, but for what is mapped. Returns whether it is
+    /// not damaged.
     fn copy(&self, links: &[PackedLinks<'_>], memory: &mut [u8]) -> bool {
-        let whole = |(links, whole): (&PackedLinks<'_>, &Option<usize>)| {
-            let Some(start) = *whole else { return true };
-            let pack = links.pack();
+        let whole = |(number, start): (usize, &Option<usize>)| {
+            let Some(start) = start.filter(|_| self.mapped != Some(number)) else { return true };
+            let pack = links[number].pack();
             pack.copy_code(&mut memory[start..start + pack.code_len()])
         };
-        links.iter().zip(&self.wholes).all(whole)
+        self.wholes.iter().enumerate().all(whole)
             && self.linked.iter().filter(|code| self.wholes[code.pack as usize].is_none()).all(|code| {
                 let body = code.read(links).and_then(|(.., body)| body.code());
                 let Some(body) = body else { return false };

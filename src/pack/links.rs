@@ -5,11 +5,12 @@
 //! for each target: name offset 4 | length 4 | number of arguments 4
 //! the numbers of the targets, sorted by name and number of arguments: 4 each
 //! for each symbol of the pack: target and kind 4
-//! for each link: item of the text 4 | target 4 | body 4 | tier 4 | consulted 4
+//! for each link: item of the text 4 | target 4 | body 4 | tier 4 | code offset 4 | code length 4 | consulted 4
 //! for each definition that the plans of the links consulted: item 4
 //! ```
 //!
-//! A link says where those it consulted end; they begin where those of the one before do.
+//! A link says where those it consulted end; they begin where those of the one before do. With
+//! the tier it says whether anything but the slots of targets is to be filled in.
 //! As long as these are what they were, so is the code, whatever else a text defines.
 //!
 //! With them go the calls that linked code makes, and that lead to it: what these are for
@@ -29,7 +30,7 @@ const HEAD: usize = 44;
 const TARGET: usize = 12;
 const SORTED: usize = 4;
 const SYMBOL: usize = 4;
-const LINK: usize = 20;
+const LINK: usize = 28;
 const CONSULTED: usize = 4;
 
 /// A definition of a text whose code a body is.
@@ -76,6 +77,24 @@ pub struct PackedLink {
     pub tier: Tier,
     /// The number of the body.
     pub body: u32,
+    /// Where its code and constants are in the code of the pack, and how long they are.
+    pub start: u32,
+    pub len: u32,
+    /// Whether anything but the slots of targets is to be filled in.
+    pub has_others: bool,
+}
+
+/// Added to the tier of a link where anything but the slots of targets is to be filled in.
+const OTHERS: u32 = 2;
+
+/// What is known of a body when links are written.
+#[derive(Clone, Copy, Default)]
+pub(super) struct WrittenBody {
+    /// Its number in the index.
+    pub(super) number: u32,
+    pub(super) start: u32,
+    pub(super) len: u32,
+    pub(super) has_others: bool,
 }
 
 /// What a symbol of linked code stands for.
@@ -129,12 +148,12 @@ impl CodeLinks {
     /// symbols. Texts are added to the names.
     pub(super) fn write<'s>(
         &'s self,
-        bodies: &FxHashMap<Fingerprint, u32>,
+        bodies: &FxHashMap<Fingerprint, WrittenBody>,
         symbols: &[&'s str],
         names: &mut Writer,
     ) -> WrittenLinks {
         let present = |(link, identity): &'s (CodeLink, _)| Some((link, *bodies.get(identity)?));
-        let mut links: Vec<(&CodeLink, u32)> = self.bodies.iter().filter_map(present).collect();
+        let mut links: Vec<(&CodeLink, WrittenBody)> = self.bodies.iter().filter_map(present).collect();
         links.sort_by_key(|(link, _)| (link.item, link.tier == Tier::Quick));
         let mut targets = Targets::default();
         targets.numbers.reserve(links.len());
@@ -147,7 +166,9 @@ impl CodeLinks {
             let target = targets.number(&link.name, link.arity, names);
             link.consulted.iter().for_each(|item| consulted.word(*item));
             let end = (consulted.len() / CONSULTED) as u32;
-            [link.item, target, body, tier, end].into_iter().for_each(|word| linked.word(word));
+            let WrittenBody { number, start, len, has_others } = body;
+            let tier = tier + if has_others { OTHERS } else { 0 };
+            [link.item, target, number, tier, start, len, end].into_iter().for_each(|word| linked.word(word));
         }
         let mut meant = Writer::with_room(symbols.len() * SYMBOL);
         let mut values = Vec::with_capacity(symbols.len());
@@ -230,11 +251,13 @@ impl<'p> PackedLinks<'p> {
     pub fn targets_of(self, name: &str) -> impl Iterator<Item = (u32, u32)> {
         let at = move |place: &[u8; SORTED]| {
             let [number] = words(place);
-            Some((number, self.target(number)?))
+            let [start, length, arity] = words(self.targets.get(number as usize)?);
+            Some((self.pack.name_bytes(start as usize, length as usize)?, number, arity))
         };
-        let first = self.sorted.partition_point(|place| at(place).is_some_and(|(_, (text, _))| text < name));
-        let of_name = move |place| at(place).filter(|(_, (text, _))| *text == name);
-        self.sorted[first..].iter().map_while(of_name).map(|(number, (_, arity))| (number, arity))
+        let name = name.as_bytes();
+        let first = self.sorted.partition_point(|place| at(place).is_some_and(|(text, ..)| text < name));
+        let of_name = move |place| at(place).filter(|(text, ..)| *text == name);
+        self.sorted[first..].iter().map_while(of_name).map(|(_, number, arity)| (number, arity))
     }
 
     /// Returns the number of symbols.
@@ -270,21 +293,23 @@ impl<'p> PackedLinks<'p> {
 
     /// Returns a link; `None` if there is none, or it is malformed.
     pub fn link(self, number: u32) -> Option<PackedLink> {
-        let [item, target, body, tier, _] = words(self.links.get(number as usize)?);
+        let [item, target, body, tier, start, len, _] = words(self.links.get(number as usize)?);
+        let (tier, has_others) = (tier & !OTHERS, tier & OTHERS != 0);
         let tier = match tier {
             0 => Tier::Quick,
             1 => Tier::Full,
             _ => return None,
         };
-        Some(PackedLink { item, target, tier, body })
+        let is_there = start as usize + len as usize <= self.pack.code_len();
+        is_there.then_some(PackedLink { item, target, tier, body, start, len, has_others })
     }
 
-    /// Returns the numbers of the links. Those for which a definition was consulted that
-    /// `is_changed` selects are left out.
+    /// Returns the numbers of the links without those for which a definition was consulted that
+    /// `is_changed` selects.
     pub fn unchanged(self, is_changed: impl Fn(u32) -> bool) -> impl Iterator<Item = u32> {
         let mut passed = 0;
         (0..).zip(self.links).filter_map(move |(number, link)| {
-            let [.., end] = words::<LINK, 5>(link);
+            let [.., end] = words::<LINK, 7>(link);
             let until = (end as usize).clamp(passed, self.consulted.len().max(passed));
             let own = self.consulted.get(passed..until).unwrap_or_default();
             passed = until;

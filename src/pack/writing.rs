@@ -1,10 +1,10 @@
 //! Writing a pack.
 
-use super::links::CodeLinks;
+use super::links::{CodeLinks, WrittenBody};
 use super::origin::CodeOrigin;
 use super::pieces::SectionWriter;
 use super::portable::{ALIGNMENT, Field, FieldKind, PortableCode};
-use super::{ENTRY, FIELD, FORMAT, HEAD, MAGIC, SECTIONS, SecretKey, TABLES};
+use super::{ENTRY, FIELD, FORMAT, HEAD, MAGIC, PAGE, SECTIONS, SecretKey, TABLES};
 use super::{authenticate, is_large, pieces, read_field};
 use crate::abi::Symbol;
 use crate::bytes::Writer;
@@ -28,8 +28,8 @@ pub struct PackContents<'a> {
 #[derive(Default)]
 struct PlacedBodies<'a> {
     bodies: Vec<&'a PortableCode>,
-    /// The numbers of the bodies in the index, where they are in order of their identities.
-    numbers: FxHashMap<Fingerprint, u32>,
+    /// What links say of the bodies. In the index, these are in order of their identities.
+    known_bodies: FxHashMap<Fingerprint, WrittenBody>,
     /// The length of all code in bytes, with what is between.
     code_bytes: usize,
     index: Vec<(Fingerprint, [u32; ENTRY_WORDS])>,
@@ -67,7 +67,7 @@ pub fn write(
     let PackContents { bodies, text, links, meta } = contents;
     let placed = PlacedBodies::new(bodies);
     let mut names = placed.names;
-    let linked = links.map(|links| links.write(&placed.numbers, &placed.symbol_texts, &mut names));
+    let linked = links.map(|links| links.write(&placed.known_bodies, &placed.symbol_texts, &mut names));
     let (linked, values) = linked.map(|links| (links.bytes, links.values)).unwrap_or_default();
     let PlacedBodies { bodies, code_bytes, index, fields, symbols, origins, .. } = placed;
     let mut entries = Writer::with_room(index.len() * ENTRY);
@@ -84,7 +84,11 @@ pub fn write(
     };
     let kept_of_code = hash_bytes(code_bytes, has_large_code);
     let kept_hashes = kept_of_code + hash_bytes(text.len(), has_large_code || has_large_text);
-    let before = [meta, &index, &fields, &symbols, &names, &linked, &origins];
+    let parts = [&index, &fields, &symbols, &names, &linked, &origins];
+    let unaligned = TABLES + meta.len() + kept_hashes + parts.iter().map(|part| part.len()).sum::<usize>();
+    let blanks = if has_large_code { unaligned.next_multiple_of(PAGE) - unaligned } else { 0 };
+    let meta = [meta, &vec![b' '; blanks]].concat();
+    let before = [&*meta, &index, &fields, &symbols, &names, &linked, &origins];
     let lengths = before.iter().map(|section| section.len());
     let code_start = TABLES + lengths.clone().sum::<usize>() + kept_hashes;
     // What is large is written from where it is, before what its hashes are a part of.
@@ -144,20 +148,20 @@ impl<'a> PlacedBodies<'a> {
             fields: Writer::with_room(fields * FIELD),
             ..Self::default()
         };
-        placed.numbers.reserve(bodies.len());
+        placed.known_bodies.reserve(bodies.len());
         placed.known.reserve(fields.min(2 * bodies.len()));
         for (identity, body, origin) in bodies {
             let start = placed.code_bytes.next_multiple_of(ALIGNMENT);
             if u32::try_from(start + body.bytes.len()).is_err() {
                 break;
             }
-            if placed.numbers.insert(identity, 0).is_none() {
+            if !placed.known_bodies.contains_key(&identity) {
                 placed.add(identity, body, start, origin);
             }
         }
         placed.index.sort_unstable_by_key(|(identity, _)| *identity);
         for ((identity, _), number) in placed.index.iter().zip(0..) {
-            placed.numbers.insert(*identity, number);
+            placed.known_bodies.entry(*identity).and_modify(|known| known.number = number);
         }
         placed
     }
@@ -171,6 +175,8 @@ impl<'a> PlacedBodies<'a> {
         let (of_slots, others): (Vec<_>, Vec<_>) = body.fields.iter().partition(|field| is_of_slot(field));
         let other_count = others.len() as u32;
         self.index.push((identity, [start_word, length, body.size, first, count, other_count, origin_at]));
+        let known = WrittenBody { number: 0, start: start_word, len: length, has_others: other_count > 0 };
+        self.known_bodies.insert(identity, known);
         self.code_bytes = start + body.bytes.len();
         origin.write(&mut self.origins);
         for field in others.into_iter().chain(of_slots) {

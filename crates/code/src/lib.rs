@@ -10,7 +10,8 @@
 //! writable and executable at one address, to add a function needs no system call, and
 //! all of it is in reach of 32-bit offsets. The file has its full size from the start, but
 //! takes memory only where it was written. Freed ranges are used again, and large free
-//! stretches are returned to the system.
+//! stretches are returned to the system. Large code is in private memory in the place of a part
+//! of the first view, and code of a [file that does not change](CodeFile) is mapped there.
 //!
 //! # Forks
 //!
@@ -33,7 +34,7 @@ mod views;
 pub use address::Address;
 pub use error::CodeError;
 pub use host::{ForkCallbacks, Host, Unwatched, through};
-pub use slab::{PlacedCode, Slab, SlabOptions};
+pub use slab::{CodeFile, CodePart, PlacedCode, Slab, SlabOptions};
 pub use trampoline::TrampolinePool;
 
 /// The example in the README is tested with the others.

@@ -15,10 +15,12 @@ use super::error::CodeError;
 use super::host::{Host, Unwatched, through};
 use super::perf_map::PerfMap;
 use super::views::Views;
+pub use file::{CodeFile, CodePart};
 use forks::ForkState;
 use private::{PrivateRanges, PrivateRoom};
 use ranges::{FreeRanges, Occupancy, Range};
 
+mod file;
 mod forks;
 mod private;
 mod ranges;
@@ -141,13 +143,41 @@ impl Slab {
     ) -> Result<Option<PlacedCode>, CodeError> {
         // A fork, which copies all code, finds it written or not there.
         let place = || {
-            if let Some(room) = PrivateRoom::take(self, size, alignment) {
+            if let Some(room) = PrivateRoom::take(self, size, alignment, None) {
                 return room.place(size, write);
             }
             let placed = self.take(size as u64, alignment as u64)?;
             // SAFETY: `size` bytes are ours until `placed` is dropped.
             let bytes = unsafe { slice::from_raw_parts_mut(placed.writable(), size) };
             Ok(write(placed.address(), bytes).then_some(placed))
+        };
+        through(|work| self.0.host.steady(work), place)
+    }
+
+    /// Places `size` bytes of code, as [`place`](Self::place) does, which begin with those of a
+    /// file: what is not written shares its pages with other processes. `write` finds the bytes
+    /// of the file in the memory; the result is `None` as well if they cannot be read, or are
+    /// more.
+    ///
+    /// # Errors
+    /// [`CodeError`] if there is no such room.
+    pub fn place_part(
+        &self,
+        part: &CodePart,
+        size: usize,
+        write: impl FnOnce(Address, &mut [u8]) -> bool,
+    ) -> Result<Option<PlacedCode>, CodeError> {
+        if part.size > size {
+            return Ok(None);
+        }
+        let place = || {
+            if let Some(room) = PrivateRoom::take(self, size, private::PAGE, Some(part)) {
+                return room.place(size, write);
+            }
+            let placed = self.take(size as u64, MOST_ALIGNMENT)?;
+            // SAFETY: `size` bytes are ours until `placed` is dropped.
+            let bytes = unsafe { slice::from_raw_parts_mut(placed.writable(), size) };
+            Ok((part.read(&mut bytes[..part.size]) && write(placed.address(), bytes)).then_some(placed))
         };
         through(|work| self.0.host.steady(work), place)
     }

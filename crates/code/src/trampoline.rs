@@ -86,7 +86,8 @@ impl TrampolinePool {
                 return Ok(());
             }
             let least = if present == 0 { 1 } else { (present / IN_PAGE).clamp(MORE_PAGES, MOST_PAGES) };
-            let pages = (count - present).div_ceil(IN_PAGE).max(least);
+            // More will be needed than many that are needed at once.
+            let pages = (count - present + IN_PAGE / 2).div_ceil(IN_PAGE).max(least);
             let code = self.pages(pages)?;
             stretches.push(Stretch { code, first: present, count: pages * IN_PAGE });
         }

@@ -150,10 +150,29 @@ impl Views {
         Ok(())
     }
 
+    /// Puts private memory with what is in a file from an offset on, to be written, in the place
+    /// of a part of the executable view.
+    ///
+    /// # Safety
+    /// As for [`replace`](Self::replace); both offsets are of whole pages, and what is mapped of
+    /// the file does not change as long as it is there.
+    pub(super) unsafe fn map_part(
+        &self,
+        file: BorrowedFd<'_>,
+        from: u64,
+        offset: usize,
+        size: usize,
+    ) -> Result<(), Errno> {
+        let start = self.base.as_ptr().wrapping_byte_add(offset);
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::FIXED);
+        // SAFETY: the addresses are ours, and their contents are not used, as the caller says.
+        unsafe { mmap(start, size, protection, flags, file, from) }.map(|_| ())
+    }
+
     /// Makes private memory executable, which can be written no more then.
     ///
     /// # Safety
-    /// It has been [put](Self::replace) there.
+    /// It has been put there by [`replace`](Self::replace) or [`map_part`](Self::map_part).
     pub(super) unsafe fn make_executable(&self, offset: usize, size: usize) -> Result<(), Errno> {
         let start = self.base.as_ptr().wrapping_byte_add(offset);
         // SAFETY: the addresses are ours.

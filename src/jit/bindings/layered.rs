@@ -26,7 +26,8 @@ impl Bindings {
         }
         self.table(|table| {
             let Some(at) = table.unplaced(name) else { return };
-            let layer = table.blocks.swap_remove(at).layer;
+            // What it holds is the block's then.
+            let LayerBlock { layer, code: _held } = table.blocks.swap_remove(at);
             // What the layer takes for a function of the host may be defined by now.
             let is_hidden = jit.hosts.names().any(|name| layer.calls(name) && table.is_bound(name));
             let may_place = !table.is_inspected && !is_hidden;
@@ -60,9 +61,7 @@ impl Bindings {
                 own.is_none_or(|(_, own)| own != body).then_some(slot)
             };
             let others: FxHashSet<Slot> = table.bindings.names().filter_map(other).collect();
-            let entries = block.entries().into_iter().filter(|(slot, _)| !others.contains(slot));
-            jit.slots.lead(&self.memory, entries);
-            block.held().into_iter().for_each(|held| jit.slots.fill_all(&self.memory, held.slots()));
+            block.lead(jit, &self.memory, &others);
         });
     }
 }

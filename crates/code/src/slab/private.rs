@@ -2,7 +2,9 @@
 //!
 //! A page of a file that is mapped twice takes microseconds, and is counted twice. So code that
 //! is large is written to private memory in the place of a part of the executable view, which is
-//! made executable then. Where the system forbids that, it is placed as other code is.
+//! made executable then. Code of a file that does not change is mapped there: its pages are
+//! those of other processes until they are written. Where the system forbids that, it is placed
+//! as other code is.
 
 #![allow(unsafe_code)]
 
@@ -10,6 +12,7 @@ use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::slice;
 
+use super::file::CodePart;
 use super::ranges::Range;
 use super::{Address, CodeError, PlacedCode, Slab, in_bytes};
 use crate::views::Views;
@@ -18,7 +21,7 @@ use crate::views::Views;
 const LARGE: usize = 128 << 10;
 
 /// The size of a small page, and of a large one, in bytes.
-const PAGE: usize = 4 << 10;
+pub(super) const PAGE: usize = 4 << 10;
 const LARGE_PAGE: usize = 2 << 20;
 
 /// The parts of a slab that are private memory.
@@ -67,19 +70,24 @@ impl PrivateRanges {
 }
 
 /// Private memory that is to be written.
-pub(super) struct PrivateRoom(PlacedCode);
+pub(super) struct PrivateRoom {
+    placed: PlacedCode,
+    /// Whether the system may refuse to execute it, since it is of a file, but not other memory.
+    is_of_file: bool,
+}
 
 impl PrivateRoom {
-    /// Takes room for code of that size and alignment, if it is large, and there is some.
-    pub(super) fn take(slab: &Slab, size: usize, alignment: usize) -> Option<Self> {
+    /// Takes room for code of that size and alignment, if it is large, and there is some. It
+    /// begins with that of a file.
+    pub(super) fn take(slab: &Slab, size: usize, alignment: usize, part: Option<&CodePart>) -> Option<Self> {
         if size < LARGE || alignment > PAGE {
             return None;
         }
         let memory = &slab.0.memory;
         // What is left of the last large page is worth another one if it is most of it.
-        let unit = if size % LARGE_PAGE >= LARGE_PAGE / 2 { LARGE_PAGE } else { PAGE };
-        let whole = size.next_multiple_of(unit);
-        let alignment = if whole >= LARGE_PAGE { LARGE_PAGE } else { PAGE };
+        let is_worth = part.is_none() && size % LARGE_PAGE >= LARGE_PAGE / 2;
+        let whole = size.next_multiple_of(if is_worth { LARGE_PAGE } else { PAGE });
+        let alignment = if part.is_none() && whole >= LARGE_PAGE { LARGE_PAGE } else { PAGE };
         let range = {
             let ranges = &mut *memory.ranges.lock();
             if !ranges.private.is_allowed {
@@ -90,10 +98,17 @@ impl PrivateRoom {
             range
         };
         // Should anything fail, dropping it makes the range what it was.
-        let room = Self(PlacedCode { slab: slab.clone(), range });
-        let (offset, size) = in_bytes(range);
-        // SAFETY: the range is ours, and nothing is in it.
-        unsafe { memory.views.replace(offset, size) }.is_ok().then_some(room)
+        let placed = PlacedCode { slab: slab.clone(), range };
+        let room = Self { placed, is_of_file: part.is_some() };
+        let (offset, whole) = in_bytes(range);
+        let mapped = part.map_or(0, |part| part.size.next_multiple_of(PAGE)).min(whole);
+        let of_file = part.is_none_or(|part| {
+            // SAFETY: the range is ours, and nothing is in it; the file does not change.
+            unsafe { memory.views.map_part(part.as_fd(), part.offset, offset, mapped) }.is_ok()
+        });
+        // SAFETY: the range is ours, and nothing is in the rest of it.
+        let rest = || whole == mapped || unsafe { memory.views.replace(offset + mapped, whole - mapped) }.is_ok();
+        (of_file && rest()).then_some(room)
     }
 
     /// Writes code of that size, as [`Slab::place`] does.
@@ -102,7 +117,7 @@ impl PrivateRoom {
         size: usize,
         write: impl FnOnce(Address, &mut [u8]) -> bool,
     ) -> Result<Option<PlacedCode>, CodeError> {
-        let Self(placed) = self;
+        let Self { placed, is_of_file } = self;
         let (memory, address) = (&placed.slab.0.memory, placed.address());
         let (offset, whole) = in_bytes(placed.range);
         // SAFETY: the memory was put there, and is ours until `placed` is dropped.
@@ -114,7 +129,7 @@ impl PrivateRoom {
         if let Err(error) = unsafe { memory.views.make_executable(offset, whole) } {
             let written = bytes.to_vec();
             let private = &mut memory.ranges.lock().private;
-            private.is_allowed = false;
+            private.is_allowed &= is_of_file;
             // SAFETY: nothing else uses what is there, and `bytes` is not used any more.
             if !unsafe { private.restore(&memory.views, placed.range) } {
                 return Err(CodeError::System { call: "mprotect", error: error.into() });
