@@ -249,10 +249,10 @@ impl BlockLayout {
         let opening = layer.text().opening();
         let mut linked = Vec::with_capacity(all.iter().map(|links| links.len()).sum());
         let mut used = vec![(0, true); packs.len()];
-        let order = |code: &LinkedCode| {
-            let link = all[code.pack as usize].link(code.link);
+        let order = |code: &LinkedCode, link: Option<PackedLink>| {
             (code.position, link.is_none_or(|link| link.tier == Tier::Quick), code.pack)
         };
+        let (mut last, mut is_sorted) = (None, true);
         for (pack, links) in all.iter().enumerate() {
             let mut add = |number| {
                 let Some(link) = links.link(number) else { return };
@@ -262,15 +262,19 @@ impl BlockLayout {
                 *bytes += link.len as usize;
                 *is_aligned &= link.start.is_multiple_of(ALIGNMENT as u32);
                 let (position, pack) = (position as u32, pack as u32);
-                linked.push(LinkedCode { position, pack, link: number, offset: link.start });
+                let code = LinkedCode { position, pack, link: number, offset: link.start };
+                let place = Some(order(&code, Some(link)));
+                is_sorted &= last <= place;
+                last = place;
+                linked.push(code);
             };
             match pack < own {
                 true => (0..links.len() as u32).for_each(&mut add),
                 false => links.unchanged(|item| layer.text().is_changed(item as usize)).for_each(&mut add),
             }
         }
-        if !linked.is_sorted_by_key(order) {
-            linked.sort_unstable_by_key(order);
+        if !is_sorted {
+            linked.sort_unstable_by_key(|code| order(code, all[code.pack as usize].link(code.link)));
         }
         linked.dedup_by_key(|code| code.position);
         let mut size = 0;

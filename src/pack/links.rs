@@ -59,6 +59,7 @@ pub struct CodeLinks {
 #[derive(Clone, Copy)]
 pub struct PackedLinks<'p> {
     pack: &'p Pack,
+    code_len: usize,
     bodies: PackedBodies<'p>,
     targets: &'p [[u8; TARGET]],
     sorted: &'p [[u8; SORTED]],
@@ -227,7 +228,7 @@ impl<'p> PackedLinks<'p> {
         let (symbols, rest) = records(rest, symbols)?;
         let (links, rest) = records(rest, links)?;
         let (consulted, _) = rest.as_chunks();
-        Some(Self { pack, bodies: pack.all_bodies(), targets, sorted, symbols, links, consulted })
+        Some(Self { pack, code_len: pack.code_len(), bodies: pack.all_bodies(), targets, sorted, symbols, links, consulted })
     }
 
     /// Returns the number of targets.
@@ -300,7 +301,7 @@ impl<'p> PackedLinks<'p> {
             1 => Tier::Full,
             _ => return None,
         };
-        let is_there = start as usize + len as usize <= self.pack.code_len();
+        let is_there = start as usize + len as usize <= self.code_len;
         is_there.then_some(PackedLink { item, target, tier, body, start, len, has_others })
     }
 
