@@ -6,14 +6,22 @@ use std::ops::Range;
 /// The size of large pages in bytes, or a multiple of it.
 const LARGE: usize = 2 << 20;
 
+/// The size from which it is worth asking for several pages at once, in bytes.
+const SEVERAL: usize = 128 << 10;
+
 /// Creates an empty vector with room for a number of bytes, for a file that is read. The
-/// system is asked for large pages: it takes longer to provide small ones than to read
-/// the file into them.
+/// system is asked for large pages, or for all small ones at once: it takes longer to provide
+/// these one by one than to read the file into them.
 pub fn room(bytes: usize) -> Vec<u8> {
     let mut room = Vec::new();
     // What is not there is found when it is used.
     let _ = room.try_reserve_exact(bytes);
-    prefer_large_pages(room.spare_capacity_mut());
+    let spare = room.spare_capacity_mut();
+    if (SEVERAL..LARGE).contains(&bytes) {
+        advise(spare, libc::MADV_POPULATE_WRITE);
+    } else {
+        prefer_large_pages(spare);
+    }
     room
 }
 
@@ -31,17 +39,21 @@ pub fn zeros(bytes: usize) -> (Vec<u8>, Range<usize>) {
 }
 
 fn prefer_large_pages<T>(buffer: &mut [T]) {
-    let bytes = size_of_val(buffer);
-    if bytes < LARGE {
-        return;
+    if size_of_val(buffer) >= LARGE {
+        advise(buffer, libc::MADV_HUGEPAGE);
     }
+}
+
+/// Says how the pages of a buffer are best provided. Where the system does not know that, they
+/// come as others do.
+fn advise<T>(buffer: &mut [T], how: libc::c_int) {
     let page = page_size();
     let start = buffer.as_mut_ptr().cast::<u8>();
     let before = start.align_offset(page);
-    let length = bytes.saturating_sub(before) / page * page;
+    let length = size_of_val(buffer).saturating_sub(before) / page * page;
     // SAFETY: the pages are within the buffer, which is borrowed, and keep what is in
-    // them. Where there are no large pages, they come as others do.
-    unsafe { libc::madvise(start.wrapping_add(before).cast(), length, libc::MADV_HUGEPAGE) };
+    // them.
+    unsafe { libc::madvise(start.wrapping_add(before).cast(), length, how) };
 }
 
 fn page_size() -> usize {
@@ -64,7 +76,7 @@ mod tests {
 
     #[test]
     fn room_is_empty_and_large_enough() {
-        for bytes in [0, 1, LARGE, 3 * LARGE + 1] {
+        for bytes in [0, 1, SEVERAL, LARGE, 3 * LARGE + 1] {
             let mut room = room(bytes);
             assert!(room.is_empty() && room.capacity() >= bytes);
             room.resize(bytes, 7);
