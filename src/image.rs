@@ -332,7 +332,9 @@ impl ImageInner {
         let target = target_of(version.features);
         self.texts.iter().zip(&version.packs).map(move |(text, pack)| ImageText {
             name: text.name.to_string(),
+            module: text.module.clone(),
             text: text.identity,
+            place: text.text.clone(),
             target,
             image: self.bytes.clone(),
             file: self.file.as_ref().map(|(file, start)| (file.clone(), start + pack.start)),

@@ -267,7 +267,8 @@ impl Cache {
             self.read_written(source, module);
             return self.opened(source, module).map(CheckedText::Same);
         }
-        let text = identity(source, module);
+        let in_image = self.images.iter().find_map(|image| image.identity_of(source, module));
+        let text = in_image.unwrap_or_else(|| identity(source, module));
         self.store.keep(source.name());
         let started = Instant::now();
         let mut shipped = self.in_images(text);

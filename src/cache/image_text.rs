@@ -15,8 +15,12 @@ pub(super) const KEY: SecretKey = *b"packs in images are not signed..";
 pub struct ImageText {
     /// What the text is called.
     pub name: String,
+    /// The module that it was read as.
+    pub module: Option<Box<str>>,
     /// Its identity, as the program or module that it is.
     pub text: Fingerprint,
+    /// Where the text is in the image.
+    pub place: Range<usize>,
     /// What its code was compiled for.
     pub target: Fingerprint,
     /// The image.
@@ -33,6 +37,13 @@ impl ImageText {
     /// Returns the identity of a text, as a program or as the module of that name.
     pub fn identity(source: &Source, module: Option<&str>) -> Fingerprint {
         identity(source, module)
+    }
+
+    /// Returns the identity of a text if it is this one: to compare texts takes less than to hash
+    /// one.
+    pub(super) fn identity_of(&self, source: &Source, module: Option<&str>) -> Option<Fingerprint> {
+        let same = (*self.image).as_ref().get(self.place.clone()) == Some(source.text().as_bytes());
+        (same && self.module.as_deref() == module).then_some(self.text)
     }
 
     /// Returns the pack; `None` if it is damaged, or was made for something else.

@@ -7,6 +7,7 @@ use crate::fingerprint::Fingerprint;
 use crate::pack::store::MadeCode;
 use crate::source::Source;
 use crate::world::WrittenText;
+use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -53,7 +54,7 @@ impl Cache {
     ) -> Vec<BuiltText> {
         let mut sources = self.sources(std::mem::take);
         let packed = |source: &mut CachedSource| {
-            let bodies =
+            let mut bodies =
                 if parts != PackParts::Text { self.kept_code(source.source.name()) } else { Vec::new() };
             let items = self.items_of(source, text);
             let made = bodies.iter().map(|(identity, _, origin)| (&*origin.name, *identity));
@@ -61,6 +62,10 @@ impl Cache {
             let links = stored.and_then(|stored| links(&source.source, stored, &mut { made }));
             let meta =
                 serde_json::json!({ "source": source.source.name(), "kal": env!("CARGO_PKG_VERSION") });
+            // What is near in the text mostly calls each other.
+            let items_of = links.iter().flat_map(|links| &links.bodies);
+            let items_of: FxHashMap<_, _> = items_of.map(|(link, code)| (*code, link.item)).collect();
+            bodies.sort_by_key(|(code, ..)| items_of.get(code).copied().unwrap_or(u32::MAX));
             let items = if parts == PackParts::Code { &[][..] } else { &items.bytes };
             let pack = Self::pack_of(&meta, &bodies, items, links.as_ref(), target, &KEY);
             let (module, functions) = (source.module.clone(), bodies.len());

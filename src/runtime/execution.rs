@@ -90,7 +90,10 @@ impl ExecutionMemory {
     pub fn redirect_all(&self, entries: impl IntoIterator<Item = (Slot, usize)>) {
         let (mut pages, mut last) = (self.slot_pages.lock(), None);
         for (slot, address) in entries {
-            let before = self.range.at::<AtomicUsize>(slot.offset()).swap(address, Ordering::Release);
+            // Slots are changed by one thread at a time, which has the lock of the slots.
+            let word = self.range.at::<AtomicUsize>(slot.offset());
+            let before = word.load(Ordering::Relaxed);
+            word.store(address, Ordering::Release);
             // Mostly the page of the one before.
             let page = Some(slot.offset() / PAGE).filter(|page| before == 0 && last != Some(*page));
             page.into_iter().for_each(|page| _ = pages.insert(page));
