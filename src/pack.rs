@@ -520,7 +520,8 @@ impl<'a> PackedBodies<'a> {
         let (first, count, others) = (word(12)?, word(16)?, word(20)?);
         let is_there = start.checked_add(length).is_some_and(|end| end <= self.pack.code_len());
         let fields = self.fields.get(first..first.checked_add(count)?).filter(|_| others <= count)?;
-        let body = PackedBody { pack: self.pack, start, len: length, size: size as u32, fields, others, entry };
+        let body =
+            PackedBody { pack: self.pack, start, len: length, size: size as u32, fields, others, entry };
         (is_there && size <= length).then_some((Fingerprint::from_bytes(*identity), body))
     }
 }

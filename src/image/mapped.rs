@@ -42,7 +42,8 @@ impl MappedFile {
             return Ok(Self { file, start: NonNull::dangling(), size });
         }
         // SAFETY: the system chooses addresses that nothing uses.
-        let start = unsafe { mmap(ptr::null_mut(), size, ProtFlags::READ, MapFlags::PRIVATE, file.as_ref(), 0)? };
+        let start =
+            unsafe { mmap(ptr::null_mut(), size, ProtFlags::READ, MapFlags::PRIVATE, file.as_ref(), 0)? };
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { file, start, size })
     }

@@ -124,7 +124,8 @@ impl CodeBlock {
     ) -> Option<Arc<Self>> {
         let layout = BlockLayout::of(packs, layer)?;
         let first = layout.linked.first().and_then(|first| layer.function_at(first.position as usize))?;
-        let charge = u32::try_from(layout.size).ok().and_then(|size| budget.charge_code_ahead(size.into()))?;
+        let charge =
+            u32::try_from(layout.size).ok().and_then(|size| budget.charge_code_ahead(size.into()))?;
         jit.slab.set_limit(jit.budget.left_for_code());
         let (links, mut held) = (layout.links()?, jit.slots.hold_nothing());
         let referred = links.iter().zip(&layout.packs).map(|(links, pack)| {

@@ -206,7 +206,9 @@ impl SlotTable {
         list.of_name(name, &mut |number, arity| {
             let slot = Slot(slots.first + number);
             let entry = entries.get_mut(slot.0 as usize).filter(|_| number < slots.len);
-            let Some(entry) = entry.filter(|entry| matches!(entry.target, SlotTarget::Listed)) else { return };
+            let Some(entry) = entry.filter(|entry| matches!(entry.target, SlotTarget::Listed)) else {
+                return;
+            };
             let target = CallTarget { name: name.name(), arity };
             entry.target = SlotTarget::Named(target);
             is_there = true;
@@ -355,7 +357,9 @@ impl SlotTable {
 
     /// Ends one holding of the slots of a list.
     pub(super) fn release_list(&mut self, slots: &ListedSlots) {
-        let Ok(at) = self.ranges.binary_search_by_key(&slots.first, |range| range.slots.first) else { return };
+        let Ok(at) = self.ranges.binary_search_by_key(&slots.first, |range| range.slots.first) else {
+            return;
+        };
         self.ranges[at].holders -= 1;
         if self.ranges[at].holders == 0 {
             slots.iter().for_each(|slot| self.release(slot));
@@ -386,7 +390,9 @@ impl SlotTable {
                 continue;
             }
             idle.push(slot);
-            let SlotTarget::Named(target) = mem::replace(&mut entry.target, SlotTarget::Free) else { continue };
+            let SlotTarget::Named(target) = mem::replace(&mut entry.target, SlotTarget::Free) else {
+                continue;
+            };
             let left = self.by_name.get(&target.name).and_then(|slots| slots.without(slot));
             match left {
                 Some(left) => _ = self.by_name.insert(target.name, left),
@@ -494,7 +500,10 @@ mod tests {
         assert_eq!(held(&mut table, "f", 1).0, 2);
         assert_eq!(held(&mut table, "f", 3).0, 3, "the slot that the list does without");
         // The same list again, and one that has calls in common.
-        assert_eq!(numbers(&hold_list(&mut table, &[("e", 1), ("f", 1), ("f", 2), ("g", 1)])), numbers(&list));
+        assert_eq!(
+            numbers(&hold_list(&mut table, &[("e", 1), ("f", 1), ("f", 2), ("g", 1)])),
+            numbers(&list)
+        );
         let others = hold_list(&mut table, &[("h", 0), ("e", 1), ("f", 3), ("e", 2)]);
         assert_eq!(numbers(&others), [5, 1, 3, 8]);
         let e = names.get("e").expect("it is known");

@@ -228,7 +228,16 @@ impl<'p> PackedLinks<'p> {
         let (symbols, rest) = records(rest, symbols)?;
         let (links, rest) = records(rest, links)?;
         let (consulted, _) = rest.as_chunks();
-        Some(Self { pack, code_len: pack.code_len(), bodies: pack.all_bodies(), targets, sorted, symbols, links, consulted })
+        Some(Self {
+            pack,
+            code_len: pack.code_len(),
+            bodies: pack.all_bodies(),
+            targets,
+            sorted,
+            symbols,
+            links,
+            consulted,
+        })
     }
 
     /// Returns the number of targets.

@@ -171,7 +171,8 @@ impl<'a> PlacedBodies<'a> {
         let first = (self.fields.len() / FIELD) as u32;
         let (count, origin_at) = (body.fields.len() as u32, self.origins.len() as u32);
         // Those of slots are last: where the slots are as written, they need not be filled.
-        let is_of_slot = |field: &Field<Box<str>>| field.kind == FieldKind::Offset && Symbol::is_of_slot(&field.symbol);
+        let is_of_slot =
+            |field: &Field<Box<str>>| field.kind == FieldKind::Offset && Symbol::is_of_slot(&field.symbol);
         let (of_slots, others): (Vec<_>, Vec<_>) = body.fields.iter().partition(|field| is_of_slot(field));
         let other_count = others.len() as u32;
         self.index.push((identity, [start_word, length, body.size, first, count, other_count, origin_at]));

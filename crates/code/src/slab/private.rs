@@ -107,7 +107,8 @@ impl PrivateRoom {
             unsafe { memory.views.map_part(part.as_fd(), part.offset, offset, mapped) }.is_ok()
         });
         // SAFETY: the range is ours, and nothing is in the rest of it.
-        let rest = || whole == mapped || unsafe { memory.views.replace(offset + mapped, whole - mapped) }.is_ok();
+        let rest =
+            || whole == mapped || unsafe { memory.views.replace(offset + mapped, whole - mapped) }.is_ok();
         (of_file && rest()).then_some(room)
     }
 
