@@ -3,6 +3,7 @@
 # make test           set up, run every check
 # make columns-bench  functions over columns beside C, NumPy, Polars and others
 # make bench          compare with peers, write benches/RESULTS.md
+# make shipping-bench images, executables, libraries for C and sessions beside what they are to take
 # make robustness     the tests of docs/robustness.md at full size
 # make soak TIME=60   half an hour (or that many seconds) of random use
 # make storm TIME=60  64 threads on one engine, ten minutes (or that many seconds) in each mode
@@ -33,7 +34,7 @@ CARGO := cargo
 PREFIX := $(or $(LLVM_SYS_221_PREFIX),/usr/lib/llvm-22)
 KAL := $(or $(CARGO_TARGET_DIR),target)/release/kal
 
-.PHONY: run runtime test features bench columns-bench peers robustness soak storm hosts loom mathematics mathematics-worst fuzz check-costs setup test-setup build format lint docs unit clean
+.PHONY: run runtime test features bench columns-bench shipping-bench peers robustness soak storm hosts loom mathematics mathematics-worst fuzz check-costs setup test-setup build format lint docs unit clean
 .PHONY: c c-install c-test c-bench c-test-setup
 .PHONY: python python-test python-bench python-tools
 .PHONY: cluster cluster-test cluster-robustness cluster-bench
@@ -159,6 +160,9 @@ columns-bench: setup
 	  $(COLUMNS_PYTHON)/bin/python benches/columns/peers.py $$rows $$threads || exit 1; \
 	done; done
 	$(CARGO) run --release --locked --manifest-path benches/columns/formulas/Cargo.toml --target-dir target/formulas
+
+shipping-bench: build runtime
+	KAL_RUNTIME=$(TARGET)/runtime/libkal_runtime.a $(CARGO) bench --locked --bench shipping
 
 peers:
 	@for peer in $(PEERS); do \

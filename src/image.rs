@@ -163,8 +163,9 @@ pub(crate) fn target_of(features: FeatureSet) -> Fingerprint {
 
 #[allow(unsafe_code)]
 impl Image {
-    /// Loads the image in a shared object. Nothing of that is executed but code in the image,
-    /// when programs call it; its pages are shared with other processes.
+    /// Loads the image in a shared object, or in a file alone. Nothing of that is executed but
+    /// code in the image, when programs call it. Large code runs where it is mapped from the
+    /// file: its pages are shared with other processes.
     ///
     /// # Errors
     /// If it cannot be loaded, is no image of this build, or is damaged.
@@ -178,7 +179,7 @@ impl Image {
         unsafe { Self::load_marked(path, None) }
     }
 
-    /// Loads the image in a shared object, and marks the file when all of it has been checked: as
+    /// Loads the image in a file, and marks that when all of it has been checked: as
     /// long as it has the mark, it is not checked again.
     ///
     /// # Errors
@@ -190,7 +191,10 @@ impl Image {
         let failed = |reason: String| ImageError::Load(path.to_owned(), reason);
         // SAFETY: the file is not written, as the caller says.
         let file = unsafe { MappedFile::open(path) }.map_err(|error| failed(error.to_string()))?;
-        let place = shared_object::find(file.bytes()).map_err(|reason| failed(reason.to_owned()))?;
+        let place = match file.bytes().starts_with(MAGIC) {
+            true => 0..file.bytes().len(),
+            false => shared_object::find(file.bytes()).map_err(|reason| failed(reason.to_owned()))?,
+        };
         let code = file.code().clone();
         let is_known = marks.is_some_and(|marks| marks.are_on(code.as_ref()));
         let (name, start) = (path.display().to_string(), place.start);

@@ -19,6 +19,7 @@ mod answer;
 mod batch;
 mod bindings;
 mod block;
+mod block_layout;
 mod body_request;
 mod certain;
 mod code;

@@ -108,16 +108,17 @@
 //! decoded and bound, when it is first called. So a start costs what is used of a text,
 //! not what is in it. A pack links the definitions of its text with their code, and all
 //! code that is linked with a layer is placed as one *block* at the first call: the slots
-//! of its functions lead there, though nothing is decoded or bound. What one of them means
+//! of its functions lead there, though nothing is decoded or bound. They are in a row, in the
+//! order in which the pack numbers its calls; which name one is for is found when something
+//! asks, and where they are the first of an engine, the code is as the pack has it. What one of them means
 //! is bound, with its code, when something asks for it, and before anything changes that
 //! the code assumes. An edited program is its earlier text with some other definitions: the
 //! layer and the block are those of that text, without what was edited and without code
 //! for which an edited definition was looked at. A library brings such packs along, if `kal compile` has made them.
 //!
 //! **What a program need not wait for is done beside it.** A long text is lexed on a thread of
-//! its own, ahead of the parser, and while a block is copied, another one allocates its slots.
-//! Neither changes what the program sees: words become names where they are parsed. A fork
-//! leaves such a thread behind, so in a child its owner goes on by itself, or without
+//! its own, ahead of the parser. That changes nothing that the program sees: words become names
+//! where they are parsed. A fork leaves such a thread behind, so in a child its owner goes on by itself, or without
 //! (`process::OfProcess`). What a long program leaves for later runs, the command has a child
 //! write when it ends (`process::leave_to_child`); the next start of that program waits for it.
 //!
@@ -126,7 +127,7 @@
 //! from that kind, over a complete one. To make one, a context reads the
 //! program and compiles what its expressions call in place of running them
 //! (`context::ahead`). An engine that is given an image finds in it what others find in the
-//! cache. An executable is an image that is linked with this crate without its compiler, and
+//! cache, and runs its code where it is mapped from the file. An executable is an image that is linked with this crate without its compiler, and
 //! so is a library for C. What has no code there runs on its tape.
 //!
 //! **What an engine keeps is held, and what is not held is used again**: names,

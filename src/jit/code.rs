@@ -1,7 +1,7 @@
 //! Linked code and its release.
 
 use super::Jit;
-use super::block::BlockLayout;
+use super::block_layout::BlockLayout;
 use super::code_map::{BlockOwners, CodeMap, CodeOwner};
 use super::epoch::RunEpoch;
 use super::linker::{LinkedObject, Linker};

@@ -1,6 +1,6 @@
 //! The map from code addresses to functions.
 
-use super::block::BlockLayout;
+use super::block_layout::BlockLayout;
 use crate::name::Names;
 use crate::process::{self, Activity, SteadyCell};
 use crate::sema::checked::CheckedFunction;

@@ -441,9 +441,9 @@ mod tests {
     }
 
     /// Calls, in the order of their numbers.
-    struct Calls(Vec<(&'static str, u32)>);
+    struct TestCalls(Vec<(&'static str, u32)>);
 
-    impl CallList for Calls {
+    impl CallList for TestCalls {
         fn key(&self) -> ListKey {
             let mut writer = crate::bytes::Writer::default();
             self.0.iter().for_each(|(name, arity)| writer.text(&format!("{name}/{arity}")));
@@ -471,7 +471,7 @@ mod tests {
     }
 
     fn hold_list(table: &mut SlotTable, calls: &[(&'static str, u32)]) -> ListedSlots {
-        table.hold_list(Arc::new(Calls(calls.to_vec())), |_| Ok(())).expect("there is room")
+        table.hold_list(Arc::new(TestCalls(calls.to_vec())), |_| Ok(())).expect("there is room")
     }
 
     fn numbers(slots: &ListedSlots) -> Vec<u32> {

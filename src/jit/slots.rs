@@ -26,8 +26,9 @@ use kal_code::{Address, TrampolinePool};
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 
-/// A list of so many calls has slots in a row; those of a shorter one are held one by one.
-const LONG_LIST: usize = 512;
+/// From this many calls on, those in a list have slots in a row; those in a shorter one are held
+/// one by one. Tests have lists of both kinds.
+const LONG_LIST: usize = if cfg!(debug_assertions) { 4 } else { 512 };
 
 /// The slots and variables of an engine.
 pub(super) struct Slots {

@@ -362,7 +362,7 @@ fn a_damaged_executable_gives_no_other_answer() {
     assert_eq!(build(&[&source, "-o", &folder.name("whole")]).code, Some(0));
     let whole = std::fs::read(folder.path("whole")).expect("it was made");
     // The runtime itself knows how an image begins.
-    let begins = |at: &usize| whole[*at..].starts_with(b"KALIMAGE\x04\0\0\0");
+    let begins = |at: &usize| whole[*at..].starts_with(b"KALIMAGE\x05\0\0\0");
     let image = (0..whole.len()).find(begins).expect("there is an image in it");
     let length = whole[image + 44..image + 52].try_into().expect("it is a number");
     let opened = images::open(whole[image..].to_vec()).expect("it is whole");

@@ -64,6 +64,13 @@ pub fn open(bytes: Vec<u8>) -> Result<Image, kal::ImageError> {
     unsafe { Image::from_bytes("test.so", bytes) }
 }
 
+/// Loads an image that tests have written to a file.
+#[allow(unsafe_code)]
+pub fn load(file: &Path) -> Image {
+    // SAFETY: nothing writes to it while it is used.
+    unsafe { Image::load(file) }.expect("it is whole")
+}
+
 fn built(config: Config, sources: &[Source], target: &str) -> Image {
     let target: ImageTarget = target.parse().expect("it is a target");
     let built = ImageBuilder::new(config).target(target).build(sources, Wanted::Reached);

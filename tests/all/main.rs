@@ -30,6 +30,7 @@ mod large;
 mod layers;
 mod leaving;
 mod images;
+mod in_place;
 mod inputs;
 mod instances;
 mod interaction;

@@ -86,6 +86,50 @@ fn large_code_is_placed_in_private_memory_which_becomes_what_it_was() {
     assert_eq!((slab.bytes(), slab.0.memory.ranges.lock().private.len()), (0, 0));
 }
 
+/// Returns a file that begins with zeros, and then has code whose last bytes return a value, and
+/// the offset of that.
+fn file_with_code(size: usize, value: u8) -> (CodeFile, u64) {
+    use std::io::Write;
+    let mut code = vec![0xcc; size];
+    code[size - 6..].copy_from_slice(&returns(value));
+    let mut file = std::fs::File::from(crate::views::create_file().unwrap());
+    file.write_all(&[0; 8192]).unwrap();
+    file.write_all(&code).unwrap();
+    // SAFETY: nothing else has the file.
+    (unsafe { CodeFile::new(file) }, 8192)
+}
+
+#[test]
+fn code_of_a_file_is_mapped_or_read_and_may_be_filled_in() {
+    let slab = Slab::new(&SlabOptions::default()).unwrap();
+    for (part_size, size) in [(5000, 5000), (200_000, 200_000), (200_000, 300_005), (200_000, 3_000_000)] {
+        let (file, offset) = file_with_code(part_size, 7);
+        let part = file.part(offset, part_size).unwrap();
+        let place = |change: Option<u8>| {
+            let written = slab.place_part(&part, size, |_, bytes| {
+                assert_eq!((bytes.len(), bytes[0], bytes[part_size - 5]), (size, 0xcc, 7));
+                change.into_iter().for_each(|value| bytes[part_size - 5] = value);
+                true
+            });
+            let placed = written.unwrap().unwrap();
+            let last = Address::new(placed.address().get() + part_size as u64 - 6);
+            (placed, last)
+        };
+        let (one, other) = (place(None), place(Some(9)));
+        assert_eq!((call(one.1), call(other.1)), (7, 9), "each has its own");
+        let is_private = usize::from(size >= 128 << 10);
+        assert_eq!(slab.0.memory.ranges.lock().private.len(), 2 * is_private);
+        drop((one, other));
+        assert_eq!((slab.bytes(), slab.0.memory.ranges.lock().private.len()), (0, 0));
+        assert!(slab.place_part(&part, part_size - 1, |_, _| true).unwrap().is_none(), "there are more");
+        assert!(slab.place_part(&part, size, |_, _| false).unwrap().is_none());
+        assert_eq!(slab.bytes(), 0);
+    }
+    let (file, offset) = file_with_code(5000, 7);
+    assert!(file.part(offset, 5001).is_none() && file.part(offset + 1, 100).is_none());
+    assert!(file.part(u64::MAX, 1).is_none() && file.part(offset, 0).is_none());
+}
+
 /// Run again in a process of its own, which cannot take it back.
 #[test]
 fn where_memory_cannot_be_made_executable_large_code_is_placed_as_other_code_is() {
@@ -108,6 +152,11 @@ fn where_memory_cannot_be_made_executable_large_code_is_placed_as_other_code_is(
     for value in [1, 2] {
         let (_code, last) = place_large(&slab, 1 << 20, value);
         assert_eq!(call(last), value.into());
+        let (file, offset) = file_with_code(200_000, value);
+        let part = file.part(offset, 200_000).unwrap();
+        let placed = slab.place_part(&part, 200_000, |_, _| true).unwrap().unwrap();
+        assert_eq!(call(Address::new(placed.address().get() + 200_000 - 6)), value.into());
+        drop(placed);
         // Linux before 6.3 has no such wish.
         assert_eq!(slab.0.memory.ranges.lock().private.len(), usize::from(!is_set));
     }
