@@ -162,7 +162,7 @@ columns-bench: setup
 	$(CARGO) run --release --locked --manifest-path benches/columns/formulas/Cargo.toml --target-dir target/formulas
 
 shipping-bench: build runtime
-	KAL_RUNTIME=$(TARGET)/runtime/libkal_runtime.a $(CARGO) bench --locked --bench shipping
+	KAL_RUNTIME=$(TARGET)/runtime/libkal_runtime.a $(CARGO) bench --locked --bench shipping -- $(ARGS)
 
 peers:
 	@for peer in $(PEERS); do \

@@ -1,8 +1,11 @@
 //! What is shipped: how long images, executables, libraries and sessions take beside what they are
-//! to take. `make shipping-bench`, which builds the command and the runtime first.
+//! to take. `make shipping-bench`, which builds the command and the runtime first; with `ARGS=images`,
+//! or another part, that alone.
 
-use kal::{Config, Context, Engine, Mode};
+use kal::source::Source;
+use kal::{CacheOptions, Config, Context, Engine, Mode};
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -127,9 +130,10 @@ fn context(engine: &Engine) -> Context {
     engine.context().expect("an engine has contexts")
 }
 
-fn sessions() {
+fn sessions(bench: &Bench) {
     let text = generated::functions_in_branches(1000, generated::Language::Kal);
-    let config = || Config::new().keep_code(true);
+    let cache = || CacheOptions::new(bench.at("caches"), bench.at("key"));
+    let config = || Config::new().cache(cache()).keep_code(true);
     let engine = Engine::with_config(config()).expect("it starts");
     let mut saved = context(&engine);
     saved.eval(&text).expect("it is right");
@@ -157,30 +161,39 @@ fn resident() -> f64 {
     pages / 256.0
 }
 
-fn contexts() {
-    let text = generated::functions_in_branches(FUNCTIONS, generated::Language::Kal);
+fn contexts(_: &Bench) {
+    let text = generated::definitions_in_branches(FUNCTIONS) + "group7(50)\n";
     let engine = Engine::with_config(Config::new().mode(Mode::Lazy)).expect("it starts");
     let mut first = context(&engine);
-    first.eval(&text).expect("it is right");
+    let source = Source::new("p.kal", text);
+    let run = |context: &mut Context| {
+        let ran = context.run_for_values(&source, &mut |_, outcome| match outcome {
+            Ok(_) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        });
+        assert!(ran.is_continue());
+    };
+    run(&mut first);
     let (start, before) = (Instant::now(), resident());
     let all: Vec<Context> = (0..FUNCTIONS)
         .map(|_| {
             let mut context = context(&engine);
-            context.eval(&text).expect("it is right");
+            run(&mut context);
             context
         })
         .collect();
     let each = start.elapsed().as_secs_f64() * 1e6 / all.len() as f64;
     row("10,000 contexts over 10,000 functions", "MiB", (resident() - before, resident() - before), 200.0);
-    row("each of them, all called", "us", (each, each), 100.0);
+    row("each of them, one called", "us", (each, each), 100.0);
 }
 
 fn main() {
     let kal = PathBuf::from(env!("CARGO_BIN_EXE_kal"));
     assert!(Path::new(&kal).exists());
     let bench = Bench { folder: tempfile::tempdir().expect("a folder can be made"), kal };
-    images(&bench);
-    executables(&bench);
-    sessions();
-    contexts();
+    let only = std::env::args().nth(1).filter(|only| !only.starts_with("--"));
+    let is_wanted = |what: &str| only.as_ref().is_none_or(|only| what.contains(only.as_str()));
+    let parts: [(&str, fn(&Bench)); 4] =
+        [("images", images), ("executables", executables), ("sessions", sessions), ("contexts", contexts)];
+    parts.into_iter().filter(|(what, _)| is_wanted(what)).for_each(|(_, measure)| measure(&bench));
 }

@@ -57,6 +57,13 @@ pub fn functions_in_branches(count: usize, language: Language) -> String {
     })
 }
 
+/// Returns the definitions among these functions alone.
+#[allow(dead_code, reason = "the comparison with peers has no use for it")]
+pub fn definitions_in_branches(count: usize) -> String {
+    let text = functions_in_branches(count, Language::Kal);
+    text.lines().filter(|line| line.starts_with("def")).map(|line| line.to_owned() + "\n").collect()
+}
+
 fn functions_called(count: usize, language: Language, call: impl Fn(usize, usize) -> String) -> String {
     let mut text = String::new();
     for index in 0..count {

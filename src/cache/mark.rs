@@ -29,6 +29,7 @@ pub struct FileMarks(CacheOptions);
 
 impl FileMarks {
     /// Returns the marks of the user of a cache.
+    #[cfg(feature = "cli")]
     pub fn of(options: CacheOptions) -> Self {
         Self(options)
     }

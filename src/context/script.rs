@@ -106,13 +106,14 @@ impl Context {
         let ItemKind::Definition(_, body) = &item.kind else { return None };
         let names = self.engine.names();
         let (mut operators, mut built_in) = (FxHashSet::default(), FxHashSet::default());
+        let mut variables = FxHashSet::default();
         let is_imported =
             |name| self.world.definition(name).is_some_and(|bound| bound.origin == Origin::Module);
         let (mut meanings, mut words) = (FxHashSet::default(), FxHashSet::default());
         let calls = |name: Name| function.callees.iter().any(|callee| callee.name == name);
         for node in &body.nodes {
             match node {
-                Node::Variable(name) if !function.uses_variable(*name) => {
+                Node::Variable(name) if variables.insert(*name) && !function.uses_variable(*name) => {
                     meanings.extend(constant(&names.text(*name)).map(|_| *name));
                 }
                 Node::Call { callee, .. } if is_printing_word(&names.text(*callee)) && !calls(*callee) => {
@@ -121,11 +122,12 @@ impl Context {
                 Node::Operator { callee, .. } if *callee != function.name && !is_imported(*callee) => {
                     operators.insert(*callee);
                 }
-                Node::Unary(op) => _ = built_in.insert((1, names.intern(op.text()))),
-                Node::Binary(op) => _ = built_in.insert((2, names.intern(op.text()))),
+                Node::Unary(op) => _ = built_in.insert((1, op.text())),
+                Node::Binary(op) => _ = built_in.insert((2, op.text())),
                 _ => {}
             }
         }
+        let built_in = built_in.into_iter().map(|(arity, text)| (arity, names.intern(text))).collect();
         let documentation = documentation(&function.source, function.span);
         let definition = self.world.definition(function.name)?;
         let (fixity, read_with) = (definition.fixity, definition.operators.clone());
