@@ -21,6 +21,7 @@ use crate::terminal::report::{Colors, Reporter};
 use crate::tier::{Level, TierUp};
 pub use library::{Library, LibraryContext, described};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// What a runtime says of its build, in the bytes of its file.
 pub const BUILD_MARK: [u8; MARK.len() + 32] = build_mark();
@@ -43,8 +44,7 @@ const fn build_mark() -> [u8; MARK.len() + 32] {
 /// The code in the image may be run: it was made by [`ImageBuilder`](crate::ImageBuilder), and only trusted users could change it.
 pub unsafe fn run(image: &'static [u8]) -> u8 {
     let mut reporter = Reporter::new(Colors::of_terminal());
-    // SAFETY: as the caller says.
-    let image = unsafe { Image::from_bytes("this program", image) };
+    let image = Image::read("this program".to_owned(), Arc::new(image));
     let image = image.map_err(|error| Error::ImageRequired(error.to_string()));
     let exit = match image.and_then(|image| start(&image, &mut reporter)) {
         Ok(exit) => exit,

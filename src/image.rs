@@ -200,9 +200,11 @@ impl Image {
         let (name, start) = (path.display().to_string(), place.start);
         let bytes = Arc::new(LoadedBytes { file, place });
         let image = Self::read_from(name, bytes, Some((code.clone(), start)), is_known)?;
-        if let Some(marks) = marks.filter(|_| !is_known && image.is_whole()) {
-            marks.put(code.as_ref());
+        if is_known {
+            return Ok(image);
         }
+        let image = image.checked()?;
+        marks.iter().for_each(|marks| marks.put(code.as_ref()));
         Ok(image)
     }
 
@@ -217,12 +219,13 @@ impl Image {
         name: impl Into<String>,
         bytes: impl AsRef<[u8]> + Send + Sync + 'static,
     ) -> Result<Self, ImageError> {
-        Self::read(name.into(), Arc::new(bytes))
+        Self::read(name.into(), Arc::new(bytes))?.checked()
     }
 }
 
 impl Image {
-    /// Reads an image whose code may be run.
+    /// Reads an image whose code may be run. What is damaged in its packs is found when a program
+    /// asks for it, and compiled.
     ///
     /// # Errors
     /// If it is no image of this build, or damaged.
@@ -244,9 +247,21 @@ impl Image {
         Ok(Self(Arc::new(ImageInner { name, bytes, file, is_known, info, texts, prelude, versions })))
     }
 
-    /// Returns whether all packs are whole.
-    fn is_whole(&self) -> bool {
-        self.0.versions.iter().all(|version| self.0.packs(version).all(|pack| pack.is_whole()))
+    /// Checks all packs, which is not done again.
+    ///
+    /// # Errors
+    /// If one is damaged.
+    fn checked(mut self) -> Result<Self, ImageError> {
+        let mut packs = self.0.versions.iter().flat_map(|version| self.0.packs(version));
+        if let Some(damaged) = packs.find(|pack| !pack.is_whole()) {
+            let damage = Damage { what: "a damaged pack", at: damaged.pack.start };
+            return Err(ImageError::Damaged(self.0.name.clone(), damage));
+        }
+        drop(packs);
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.is_known = true;
+        }
+        Ok(self)
     }
 
     /// Returns its name, for people: the file that it was loaded from.

@@ -12,6 +12,7 @@ use crate::interrupt::InterruptHandle;
 use crate::name::HeldName;
 use crate::output::LineOutput;
 use crate::runtime::CallArguments;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A library that contexts can be made of, on any thread.
@@ -36,8 +37,7 @@ impl Library {
     /// The code in the image may be run: it was made by [`ImageBuilder`](crate::ImageBuilder),
     /// and only trusted users could change it.
     pub unsafe fn open(image: &'static [u8]) -> Result<Self, Error> {
-        // SAFETY: as the caller says.
-        let image = unsafe { Image::from_bytes("this library", image) };
+        let image = Image::read("this library".to_owned(), Arc::new(image));
         let image = image.map_err(|error| Error::ImageRequired(error.to_string()))?;
         let engine = Engine::with_config(config(&image))?;
         Ok(Self { image, engine })

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
 use crate::name::{HeldName, Name, Names};
 use crate::runtime::Slot;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::mem;
 use std::sync::Arc;
 
@@ -55,8 +55,10 @@ pub(super) struct SlotTable {
     names: Arc<Names>,
     by_name: FxHashMap<Name, NameSlots>,
     entries: Vec<SlotEntry>,
-    /// In ascending order.
+    /// In the order of their numbers.
     ranges: Vec<ListedRange>,
+    /// The number of the next range.
+    next_range: u32,
     free: Vec<Slot>,
     /// The number of slots that have a target and are not held.
     idle: usize,
@@ -95,8 +97,9 @@ struct SlotEntry {
 #[derive(Clone, Copy)]
 enum SlotTarget {
     Free,
-    /// A call in a list. Nothing has asked for the slots of its name yet.
-    Listed,
+    /// A call in the list of the range of that number. Nothing has asked for the slots of its
+    /// name yet.
+    Listed(u32),
     Named(CallTarget),
 }
 
@@ -105,6 +108,9 @@ struct ListedRange {
     list: Arc<dyn CallList>,
     slots: ListedSlots,
     holders: usize,
+    /// Whether idle slots of it have been freed, when nothing held the list. What is left is
+    /// known by it until nothing else holds that.
+    is_partly_free: bool,
     /// The names of calls in the list whose slots something has asked for.
     names: Vec<HeldName>,
 }
@@ -113,10 +119,21 @@ struct ListedRange {
 /// slots before.
 #[derive(Clone)]
 pub(super) struct ListedSlots {
+    /// The number of the range.
+    range: u32,
     pub(super) first: u32,
     pub(super) len: u32,
     /// The calls that had slots before, by number.
     pub(super) others: Arc<[(u32, Slot)]>,
+}
+
+impl SlotTarget {
+    fn named(self) -> Option<CallTarget> {
+        match self {
+            Self::Free | Self::Listed(_) => None,
+            Self::Named(target) => Some(target),
+        }
+    }
 }
 
 impl ListedSlots {
@@ -140,6 +157,7 @@ impl SlotTable {
             by_name: FxHashMap::default(),
             entries: Vec::new(),
             ranges: Vec::new(),
+            next_range: 0,
             free: Vec::new(),
             idle: 0,
             collect_at: LEAST,
@@ -170,20 +188,14 @@ impl SlotTable {
 
     /// Returns what a slot is for; `None` if it is free.
     pub(super) fn target(&mut self, slot: Slot) -> Option<CallTarget> {
-        let named = |entry: &SlotEntry| match entry.target {
-            SlotTarget::Free | SlotTarget::Listed => None,
-            SlotTarget::Named(target) => Some(target),
-        };
         let entry = self.entries.get(slot.0 as usize)?;
-        if !matches!(entry.target, SlotTarget::Listed) {
-            return named(entry);
-        }
-        let after = self.ranges.partition_point(|range| range.slots.first <= slot.0);
-        let range = &self.ranges[after.checked_sub(1)?];
-        let (text, _) = range.list.call(slot.0 - range.slots.first)?;
+        let SlotTarget::Listed(range) = entry.target else { return entry.target.named() };
+        let at = self.ranges.binary_search_by_key(&range, |range| range.slots.range).ok()?;
+        let ListedRange { list, slots, .. } = &self.ranges[at];
+        let (text, _) = list.call(slot.0.checked_sub(slots.first)?)?;
         let held = self.names.hold(text);
         self.adopt(held.name());
-        named(self.entries.get(slot.0 as usize)?)
+        self.entries.get(slot.0 as usize)?.target.named()
     }
 
     /// Finds the slots of the calls of a name in the lists, before anything is done with the
@@ -206,9 +218,8 @@ impl SlotTable {
         list.of_name(name, &mut |number, arity| {
             let slot = Slot(slots.first + number);
             let entry = entries.get_mut(slot.0 as usize).filter(|_| number < slots.len);
-            let Some(entry) = entry.filter(|entry| matches!(entry.target, SlotTarget::Listed)) else {
-                return;
-            };
+            let is_own = |entry: &&mut SlotEntry| matches!(entry.target, SlotTarget::Listed(range) if range == slots.range);
+            let Some(entry) = entry.filter(is_own) else { return };
             let target = CallTarget { name: name.name(), arity };
             entry.target = SlotTarget::Named(target);
             is_there = true;
@@ -278,6 +289,31 @@ impl SlotTable {
         Ok(first as u32)
     }
 
+    /// Takes free slots in a row, or else adds some. Returns the first.
+    fn take_row(
+        &mut self,
+        count: usize,
+        target: SlotTarget,
+        reserve: impl FnOnce(usize) -> Result<(), Failure>,
+    ) -> Result<u32, Failure> {
+        let Some(first) = self.free_row(count) else { return self.extend(count, target, reserve) };
+        let row = first..first + count as u32;
+        self.free.retain(|slot| !row.contains(&slot.0));
+        row.for_each(|number| self.entries[number as usize] = SlotEntry { target, holders: 0 });
+        Ok(first)
+    }
+
+    /// Returns the first of that number of free slots in a row.
+    fn free_row(&self, count: usize) -> Option<u32> {
+        if self.free.len() < count {
+            return None;
+        }
+        let mut free: Vec<u32> = self.free.iter().map(|slot| slot.0).collect();
+        free.sort_unstable();
+        let rows = free.chunk_by(|one, next| one + 1 == *next);
+        rows.filter(|row| row.len() >= count).find_map(|row| row.first().copied())
+    }
+
     /// Holds the slots of all calls in a list, in a row as far as they have none.
     pub(super) fn hold_list(
         &mut self,
@@ -285,7 +321,8 @@ impl SlotTable {
         reserve: impl FnOnce(usize) -> Result<(), Failure>,
     ) -> Result<ListedSlots, Failure> {
         let key = list.key();
-        if let Some(range) = self.ranges.iter_mut().find(|range| range.list.key() == key) {
+        let is_it = |range: &&mut ListedRange| range.list.key() == key && !range.is_partly_free;
+        if let Some(range) = self.ranges.iter_mut().find(is_it) {
             range.holders += 1;
             let (slots, is_again) = (range.slots.clone(), range.holders == 1);
             if is_again {
@@ -294,19 +331,16 @@ impl SlotTable {
             return Ok(slots);
         }
         let known = self.known_of(&*list);
-        let first = self.extend(list.len(), SlotTarget::Listed, reserve)?;
-        let len = list.len() as u32;
-        self.entries[first as usize..].iter_mut().for_each(|entry| entry.holders = 1);
-        let slots = ListedSlots { first, len, others: Arc::default() };
-        let at = self.ranges.len();
-        self.ranges.push(ListedRange { list: list.clone(), slots, holders: 1, names: Vec::new() });
-        let mut others = self.common(at);
-        for name in known {
-            list.of_name(&name, &mut |number, arity| {
+        let (range, len) = (self.next_range, list.len() as u32);
+        let first = self.take_row(list.len(), SlotTarget::Listed(range), reserve)?;
+        self.next_range += 1;
+        self.entries[first as usize..][..list.len()].iter_mut().for_each(|entry| entry.holders = 1);
+        let mut others = self.common(&*list);
+        for name in &known {
+            list.of_name(name, &mut |number, arity| {
                 let target = CallTarget { name: name.name(), arity };
                 others.extend(self.find_named(target).filter(|_| number < len).map(|slot| (number, slot)));
             });
-            self.ranges[at].names.push(name);
         }
         others.sort_unstable_by_key(|(number, _)| *number);
         others.dedup_by_key(|(number, _)| *number);
@@ -316,24 +350,26 @@ impl SlotTable {
             self.free.push(unused);
             self.hold_again(*slot);
         }
-        self.ranges[at].slots.others = others.into();
+        let slots = ListedSlots { range, first, len, others: others.into() };
+        let (names, is_partly_free) = (known.clone(), false);
+        self.ranges.push(ListedRange { list, slots: slots.clone(), holders: 1, is_partly_free, names });
         // Other numbers of arguments of the same names.
-        for name in self.ranges[at].names.clone() {
-            self.adopt_from(at, &name);
-        }
-        Ok(self.ranges[at].slots.clone())
+        known.iter().for_each(|name| self.adopt_from(self.ranges.len() - 1, name));
+        Ok(slots)
     }
 
-    /// Returns the slots that calls in a list have in those before it.
-    fn common(&self, at: usize) -> Vec<(u32, Slot)> {
-        let list = &*self.ranges[at].list;
+    /// Returns the slots that calls in a list have in others, and that have no names.
+    fn common(&self, list: &dyn CallList) -> Vec<(u32, Slot)> {
         let mut found = Vec::new();
-        for known in &self.ranges[..at] {
+        for ListedRange { list: known, slots, .. } in &self.ranges {
             let (mut place, mut other) = (0, 0);
-            while let (Some(number), Some(same)) = (list.sorted(place), known.list.sorted(other)) {
-                let order = list.call(number).cmp(&known.list.call(same));
+            while let (Some(number), Some(same)) = (list.sorted(place), known.sorted(other)) {
+                let order = list.call(number).cmp(&known.call(same));
                 if order.is_eq() {
-                    found.extend(known.slots.get(same).map(|slot| (number, slot)));
+                    let slot = Slot(slots.first.wrapping_add(same));
+                    let entry = self.entries.get(slot.0 as usize);
+                    let is_own = |entry: &SlotEntry| matches!(entry.target, SlotTarget::Listed(range) if range == slots.range);
+                    found.extend(entry.is_some_and(is_own).then_some((number, slot)));
                 }
                 place += u32::from(order.is_le());
                 other += u32::from(order.is_ge());
@@ -357,13 +393,25 @@ impl SlotTable {
 
     /// Ends one holding of the slots of a list.
     pub(super) fn release_list(&mut self, slots: &ListedSlots) {
-        let Ok(at) = self.ranges.binary_search_by_key(&slots.first, |range| range.slots.first) else {
-            return;
-        };
+        let found = self.ranges.binary_search_by_key(&slots.range, |range| range.slots.range);
+        let Ok(at) = found else { return };
         self.ranges[at].holders -= 1;
         if self.ranges[at].holders == 0 {
             slots.iter().for_each(|slot| self.release(slot));
         }
+    }
+
+    /// Returns whether a slot is in use that is known by a range: by its number, or by a name that
+    /// the range holds.
+    fn knows_any_of(&self, range: &ListedRange) -> bool {
+        let names: FxHashSet<Name> = range.names.iter().map(HeldName::name).collect();
+        let ListedSlots { first, len, range: number, .. } = range.slots;
+        let row = self.entries.get(first as usize..).unwrap_or_default();
+        row.iter().take(len as usize).any(|entry| match entry.target {
+            SlotTarget::Free => false,
+            SlotTarget::Listed(range) => range == number,
+            SlotTarget::Named(target) => names.contains(&target.name),
+        })
     }
 
     /// Holds a slot once more.
@@ -399,7 +447,10 @@ impl SlotTable {
                 None => _ = self.by_name.remove(&target.name),
             }
         }
-        self.ranges.retain(|range| range.holders > 0);
+        let mut ranges = mem::take(&mut self.ranges);
+        ranges.iter_mut().for_each(|range| range.is_partly_free |= range.holders == 0);
+        ranges.retain(|range| range.holders > 0 || self.knows_any_of(range));
+        self.ranges = ranges;
         self.idle = 0;
         // Low numbers are used first: they share pages.
         self.free.extend(&idle);
@@ -553,6 +604,49 @@ mod tests {
         assert_eq!((table.count(), table.of_name(target(0, 1).name).count()), (1, 0));
         assert_eq!((hold(&mut table, target(7, 3)), hold(&mut table, target(8, 3))), (one, two));
         assert_eq!(table.target(one), Some(target(7, 3)), "the number is used again");
+    }
+
+    #[test]
+    fn what_two_lists_have_in_common_is_known_as_long_as_one_is_held() {
+        let names = Arc::new(Names::new());
+        let mut table = SlotTable::new(names.clone());
+        let one = hold_list(&mut table, &[("e", 1), ("f", 1), ("g", 1)]);
+        let two = hold_list(&mut table, &[("d", 1), ("f", 1), ("g", 1)]);
+        assert_eq!(numbers(&two), [3, 1, 2]);
+        table.release_list(&one);
+        assert_eq!(table.collect(), [Slot(0)]);
+        // `f` is asked for by its number, `g` by its name.
+        assert_eq!(
+            table.target(Slot(1)).map(|target| names.text(target.name).to_string()).as_deref(),
+            Some("f")
+        );
+        let g = names.hold("g");
+        assert_eq!(table.find(CallTarget { name: g.name(), arity: 1 }), Some(Slot(2)));
+        let again = hold_list(&mut table, &[("e", 1), ("f", 1), ("g", 1)]);
+        assert_eq!(numbers(&again).split_off(1), [1, 2]);
+        table.release_list(&again);
+        table.release_list(&two);
+        drop(g);
+        table.collect();
+        assert_eq!((table.count(), table.ranges.len()), (0, 0));
+    }
+
+    #[test]
+    fn rows_are_used_again() {
+        let mut table = table();
+        let texts: Vec<&'static str> =
+            (0..400).map(|n| &*Box::leak(format!("f{n}").into_boxed_str())).collect();
+        for round in 0..50 {
+            let calls =
+                |numbers: std::ops::Range<usize>| numbers.map(|n| (texts[n], round)).collect::<Vec<_>>();
+            let held =
+                [calls(0..100), calls(50..200), calls(150..400)].map(|calls| hold_list(&mut table, &calls));
+            let single = hold(&mut table, target(1 << 20, round));
+            held.iter().for_each(|slots| table.release_list(slots));
+            table.release(single);
+            table.collect();
+        }
+        assert!(table.entries.len() <= 3 * 501 && table.ranges.is_empty(), "{}", table.entries.len());
     }
 
     #[test]

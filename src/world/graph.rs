@@ -26,7 +26,11 @@ impl World {
             !is_instance(caller)
                 && callees.any(|callee| callee.name == name || instances.contains(&callee.name))
         };
-        self.functions().filter(calls).map(|caller| caller.name)
+        // Of a layer, nothing is decoded unless something in it calls the name.
+        let layers = self.layers.iter().filter(move |layer| takes_functions || layer.concerns(name));
+        let of_layers = layers.flat_map(|layer| layer.definitions());
+        let functions = of_layers.chain(self.definitions.values()).map(|bound| &bound.function);
+        functions.filter(calls).map(|caller| caller.name)
     }
 
     /// Returns the name under which an import makes a function of a module known, if that is bound.
