@@ -30,11 +30,12 @@ impl MappedFile {
     /// # Safety
     /// It is neither written nor made shorter as long as it, or code of it, is mapped.
     pub(super) unsafe fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        let data = file.metadata()?;
-        if !data.is_file() {
+        // To open a pipe may take for ever.
+        if !path.metadata()?.is_file() {
             return Err(io::Error::other("not a file"));
         }
+        let file = File::open(path)?;
+        let data = file.metadata()?;
         let size = usize::try_from(data.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
         // SAFETY: it is not written, as the caller says.
         let file = unsafe { CodeFile::new(file) };

@@ -213,9 +213,18 @@ fn found(
     let function = definition.function();
     let budget = bindings.budget();
     let full = || find(jit, function, &bindings.plan(jit, function, Some(Tier::Full)), budget);
-    let may_be_better = || jit.bodies.may_have_optimised(function.name) || jit.store.has_packs();
-    let better = (plan.tier == Tier::Quick && may_be_better()).then(full).flatten();
-    better.or_else(|| find(jit, function, plan, budget))
+    let planned = || find(jit, function, plan, budget);
+    if plan.tier != Tier::Quick {
+        return planned();
+    }
+    let may_be_better = jit.bodies.may_have_optimised(function.name) || jit.store.has_packs();
+    let better = || may_be_better.then(full).flatten();
+    // To plan optimised code means to look at all that is called: what runs once is not worth it.
+    if *jit.names.text(function.name) == *EXPRESSION {
+        planned().or_else(better)
+    } else {
+        better().or_else(planned)
+    }
 }
 
 /// Groups what can share an object: definitions with the same options that
