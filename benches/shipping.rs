@@ -46,6 +46,12 @@ int main(void) {
 }
 "#;
 
+/// What is measured, by name.
+const PARTS: [(&str, Measure); 4] =
+    [("images", images), ("executables", executables), ("sessions", sessions), ("contexts", contexts)];
+
+type Measure = fn(&Bench);
+
 struct Bench {
     folder: tempfile::TempDir,
     kal: PathBuf,
@@ -193,7 +199,9 @@ fn main() {
     let bench = Bench { folder: tempfile::tempdir().expect("a folder can be made"), kal };
     let only = std::env::args().nth(1).filter(|only| !only.starts_with("--"));
     let is_wanted = |what: &str| only.as_ref().is_none_or(|only| what.contains(only.as_str()));
-    let parts: [(&str, fn(&Bench)); 4] =
-        [("images", images), ("executables", executables), ("sessions", sessions), ("contexts", contexts)];
-    parts.into_iter().filter(|(what, _)| is_wanted(what)).for_each(|(_, measure)| measure(&bench));
+    for (what, measure) in PARTS {
+        if is_wanted(what) {
+            measure(&bench);
+        }
+    }
 }
