@@ -95,6 +95,16 @@ struct StoredSource {
     source: SteadyCell<Source>,
 }
 
+impl StoredSource {
+    /// Returns the text, which is in these bytes of an image.
+    fn source_in(&self, image: &[u8]) -> &Source {
+        self.source.get_or_make(|| {
+            let text = image.get(self.text.clone()).unwrap_or_default();
+            Source::new(&*self.name, String::from_utf8_lossy(text))
+        })
+    }
+}
+
 /// A text that is to be in an image.
 pub(crate) struct ImageSource {
     pub(crate) source: Source,
@@ -363,10 +373,7 @@ impl ImageInner {
     }
 
     fn source<'t>(&self, text: &'t StoredSource) -> &'t Source {
-        text.source.get_or_make(|| {
-            let bytes = (*self.bytes).as_ref().get(text.text.clone()).unwrap_or_default();
-            Source::new(&*text.name, String::from_utf8_lossy(bytes))
-        })
+        text.source_in((*self.bytes).as_ref())
     }
 }
 
@@ -482,8 +489,7 @@ fn read(bytes: &[u8], is_known: bool) -> Result<ImageParts, Damage> {
         0 => None,
         _ => {
             let last: &StoredSource = texts.last().ok_or(head.damage("no prelude"))?;
-            let text = bytes.get(last.text.clone()).unwrap_or_default();
-            let source = Source::new(&*last.name, String::from_utf8_lossy(text));
+            let source = last.source_in(bytes).clone();
             Some(Arc::new(Prelude { source, snapshot: Snapshot::read(&mut head)? }))
         }
     };

@@ -178,8 +178,7 @@ fn make_claimed(
         }
     }
     for group in groups(missing.into_iter(), jit.options.most_operations) {
-        let is_expression = |part: &&BatchItem| jit.names.text(part.function().name) == EXPRESSION;
-        let expressions = group.iter().filter(is_expression).count();
+        let expressions = group.iter().filter(|part| is_expression(jit, part.function())).count();
         jit.counters.expressions.add(expressions as u64);
         jit.counters.ir_generated.add((group.len() - expressions) as u64);
         let parts = group.iter().map(|part| (&*part.definition, part.plan.clone())).collect();
@@ -220,11 +219,11 @@ fn found(
     let may_be_better = jit.bodies.may_have_optimised(function.name) || jit.store.has_packs();
     let better = || may_be_better.then(full).flatten();
     // To plan optimised code means to look at all that is called: what runs once is not worth it.
-    if *jit.names.text(function.name) == *EXPRESSION {
-        planned().or_else(better)
-    } else {
-        better().or_else(planned)
-    }
+    if is_expression(jit, function) { planned().or_else(better) } else { better().or_else(planned) }
+}
+
+fn is_expression(jit: &Jit, function: &CheckedFunction) -> bool {
+    jit.names.text(function.name) == EXPRESSION
 }
 
 /// Groups what can share an object: definitions with the same options that

@@ -141,17 +141,7 @@ impl Slab {
         alignment: usize,
         write: impl FnOnce(Address, &mut [u8]) -> bool,
     ) -> Result<Option<PlacedCode>, CodeError> {
-        // A fork, which copies all code, finds it written or not there.
-        let place = || {
-            if let Some(room) = PrivateRoom::take(self, size, alignment, None) {
-                return room.place(size, write);
-            }
-            let placed = self.take(size as u64, alignment as u64)?;
-            // SAFETY: `size` bytes are ours until `placed` is dropped.
-            let bytes = unsafe { slice::from_raw_parts_mut(placed.writable(), size) };
-            Ok(write(placed.address(), bytes).then_some(placed))
-        };
-        through(|work| self.0.host.steady(work), place)
+        self.place_with(None, size, alignment, write)
     }
 
     /// Places `size` bytes of code, as [`place`](Self::place) does, which begin with those of a
@@ -170,14 +160,27 @@ impl Slab {
         if part.size > size {
             return Ok(None);
         }
+        self.place_with(Some(part), size, private::PAGE, write)
+    }
+
+    /// Places code, which begins with that of a file if there is one.
+    fn place_with(
+        &self,
+        part: Option<&CodePart>,
+        size: usize,
+        alignment: usize,
+        write: impl FnOnce(Address, &mut [u8]) -> bool,
+    ) -> Result<Option<PlacedCode>, CodeError> {
+        // A fork, which copies all code, finds it written or not there.
         let place = || {
-            if let Some(room) = PrivateRoom::take(self, size, private::PAGE, Some(part)) {
+            if let Some(room) = PrivateRoom::take(self, size, alignment, part) {
                 return room.place(size, write);
             }
-            let placed = self.take(size as u64, MOST_ALIGNMENT)?;
+            let placed = self.take(size as u64, alignment as u64)?;
             // SAFETY: `size` bytes are ours until `placed` is dropped.
             let bytes = unsafe { slice::from_raw_parts_mut(placed.writable(), size) };
-            Ok((part.read(&mut bytes[..part.size]) && write(placed.address(), bytes)).then_some(placed))
+            let is_read = part.is_none_or(|part| part.read(&mut bytes[..part.size]));
+            Ok((is_read && write(placed.address(), bytes)).then_some(placed))
         };
         through(|work| self.0.host.steady(work), place)
     }

@@ -46,11 +46,6 @@ impl AsRef<File> for CodeFile {
 }
 
 impl CodePart {
-    /// Returns its size, in bytes.
-    pub fn size(&self) -> usize {
-        self.size
-    }
-
     /// Fills memory of its size. Returns whether all of it could be read.
     pub(super) fn read(&self, memory: &mut [u8]) -> bool {
         self.file.0.read_exact_at(memory, self.offset).is_ok()
