@@ -45,9 +45,9 @@ pub(super) struct HotLoop {
     code: Option<Arc<OsrCode>>,
 }
 
-/// How long a loop has been hot when OSR code is requested. That takes about as long to
-/// make, if LLVM has to be started, and most loops end before it would be ready.
-const PATIENCE: Duration = Duration::from_millis(5);
+/// How long a loop has been hot when OSR code is requested. Most loops end before it would be
+/// ready, and a longer patience is time that all others lose.
+const PATIENCE: Duration = Duration::from_millis(2);
 
 /// Compilation status.
 enum OsrStatus {

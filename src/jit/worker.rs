@@ -36,7 +36,8 @@ const LINGER: Duration = Duration::from_micros(40);
 /// called. A caller becomes hot soon after what it calls, and is worth more.
 const DELAY: Duration = Duration::from_millis(1);
 
-/// The number of jobs for code of what is hot beyond which all workers take part.
+/// The number of jobs for code of what is hot, not counting the last ones, beyond which all
+/// workers take part.
 const MANY_HOT: usize = 8;
 
 /// Background jobs go first when there are more than this many. Otherwise
@@ -304,7 +305,8 @@ impl Jobs {
     /// those that are idle are enough.
     fn wanted(&self, urgency: Urgency, most: usize) -> Option<usize> {
         let is_hot = matches!(urgency, Urgency::Hot | Urgency::Last);
-        let spares_one = is_hot && self.now.is_empty() && self.background() < MANY_HOT;
+        let has_many = self.hot.len() + self.later.len() >= MANY_HOT;
+        let spares_one = is_hot && self.now.is_empty() && !has_many;
         let most = if spares_one { most.saturating_sub(1).max(1) } else { most };
         (self.idle <= self.len()).then_some(most)
     }
@@ -493,10 +495,14 @@ mod tests {
         assert_eq!((jobs.wanted(Urgency::Hot, 4), jobs.wanted(Urgency::Last, 1)), (Some(3), Some(1)));
         assert_eq!((jobs.wanted(Urgency::Now, 4), jobs.wanted(Urgency::Later, 4)), (Some(4), Some(4)));
         for _ in 0..MANY_HOT {
+            jobs.push(Urgency::Last, Box::new(|| Box::new(|| ()) as Announcement));
+        }
+        assert_eq!(jobs.wanted(Urgency::Hot, 4), Some(3));
+        for _ in 0..MANY_HOT {
             jobs.push(Urgency::Hot, Box::new(|| Box::new(|| ()) as Announcement));
         }
         assert_eq!(jobs.wanted(Urgency::Hot, 4), Some(4));
-        jobs.idle = MANY_HOT + 1;
+        jobs.idle = 2 * MANY_HOT + 1;
         assert_eq!(jobs.wanted(Urgency::Now, 4), None);
     }
 
