@@ -20,6 +20,8 @@ use crate::failure::{Failure, RunFailure};
 use crate::float_environment::DefaultEnvironment;
 use crate::host::Outside;
 use crate::interp::inspect::Inspector;
+#[cfg(feature = "executable")]
+use crate::jit::ContextFreeCode;
 use crate::jit::{self, HeldSlot, JitContext};
 use crate::name::Name;
 use crate::runtime::{CallArguments, ExecutionMemory, Variable};
@@ -479,6 +481,14 @@ impl Backend {
     pub(crate) fn call_context_free(&self, handle: &CallHandle, arguments: CallArguments<'_>) -> Option<f64> {
         let CallHandle::Slot(slot) = handle else { return None };
         self.jit()?.call_context_free(slot, arguments)
+    }
+
+    /// Returns the code that calls of a function reach, if that needs no run; `None` as well before
+    /// it has been called.
+    #[cfg(feature = "executable")]
+    pub(crate) fn context_free_code(&self, name: Name, handle: &CallHandle) -> Option<ContextFreeCode> {
+        let CallHandle::Slot(slot) = handle else { return None };
+        self.jit()?.context_free_code(name, slot)
     }
 
     /// Runs a formula whose code needs no run; `None`, without effect, if it may need one.

@@ -19,7 +19,7 @@ use crate::terminal::interrupt;
 use crate::terminal::outcome::printed;
 use crate::terminal::report::{Colors, Reporter};
 use crate::tier::{Level, TierUp};
-pub use library::{Library, LibraryContext, described};
+pub use library::{ContextFreeCode, Library, LibraryContext, described};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

@@ -54,6 +54,7 @@ mod weak_table;
 mod worker;
 
 pub use bindings::{SharedBindings, WeakBindings};
+pub use code::ContextFreeCode;
 pub use columns::ColumnCode;
 pub use context::{DefinitionHandle, JitContext};
 pub use formula::CompiledFormula;

@@ -304,9 +304,14 @@ fn c_parameters(names: Vec<String>) -> Vec<String> {
     let is_taken = |name: &String| ["context", "result"].contains(&name.as_str());
     let is_double = is_double || (1..count).any(|at| named[..at].contains(&named[at]));
     if is_double || named.iter().any(is_taken) {
-        return (1..=count).map(|number| format!("x{number}")).collect();
+        return numbered(count);
     }
     named
+}
+
+/// Returns names of that many parameters.
+fn numbered(count: usize) -> Vec<String> {
+    (1..=count).map(|number| format!("x{number}")).collect()
 }
 
 /// Returns the symbols that a library has for itself.
@@ -379,20 +384,22 @@ const char *{prefix}_last_error(void);
                 let lines = documentation.replace("*/", "* /");
                 let _ = writeln!(text, "/* {} */", lines.lines().collect::<Vec<_>>().join("\n   "));
             }
-            let _ = writeln!(text, "{};\n{};", self.plain(export), self.in_context(export));
+            let parameters = &export.parameters;
+            let (plain, in_context) = (self.plain(export, parameters), self.in_context(export, parameters));
+            let _ = writeln!(text, "{plain};\n{in_context};");
         }
         text + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
     }
 
-    fn plain(&self, export: &Export) -> String {
-        let parameters = export.parameters.iter().map(|name| format!("double {name}"));
+    fn plain(&self, export: &Export, parameters: &[String]) -> String {
+        let parameters = parameters.iter().map(|name| format!("double {name}"));
         let parameters = parameters.collect::<Vec<_>>().join(", ");
         let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters };
         format!("double {}({parameters})", export.c_name)
     }
 
-    fn in_context(&self, export: &Export) -> String {
-        let parameters: String = export.parameters.iter().map(|name| format!("double {name}, ")).collect();
+    fn in_context(&self, export: &Export, parameters: &[String]) -> String {
+        let parameters: String = parameters.iter().map(|name| format!("double {name}, ")).collect();
         format!("int {}_in({}_context *context, {parameters}double *result)", export.c_name, self.prefix)
     }
 
@@ -411,6 +418,7 @@ struct library {{
     const char *const *names;
     const uint32_t *arities;
     uint32_t count;
+    uintptr_t *codes;
 }};
 
 extern const unsigned char kal_image[];
@@ -426,7 +434,28 @@ const char *kal_library_last_error(void);
 
 static const char *const names[] = {{{}}};
 static const uint32_t arities[] = {{{}}};
-static const struct library library = {{kal_image, &kal_image_size, names, arities, {}}};
+/* The code of functions that need no context, once the runtime has stored it. */
+static uintptr_t codes[{count}];
+static const struct library library = {{kal_image, &kal_image_size, names, arities, {count}, codes}};
+
+/* Returns the control and status register of the thread's floating-point unit. */
+static inline uint32_t environment(void) {{
+    uint32_t value;
+    __asm__ volatile(\"stmxcsr %0\" : \"=m\"(value));
+    return value;
+}}
+
+/* Returns the code of a function that can be called in an environment; null if there is none, or
+   the host has not the default environment, but for the flags. */
+static inline uintptr_t code_in(uint32_t environment, uint32_t number) {{
+    return (environment & ~0x3fu) == 0x1f80 ? __atomic_load_n(&codes[number], __ATOMIC_ACQUIRE) : 0;
+}}
+
+/* Returns a result after giving the host back its flags. */
+static inline double returned(double result, uint32_t environment) {{
+    __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(environment), \"x\"(result));
+    return result;
+}}
 
 {prefix}_context *{prefix}_context_new(void) {{ return kal_library_context_new(&library); }}
 void {prefix}_context_free({prefix}_context *context) {{ kal_library_context_free(context); }}
@@ -441,27 +470,34 @@ const char *{prefix}_last_error(void) {{ return kal_library_last_error(); }}
 ",
             names.join(", "),
             arities.join(", "),
-            self.exports.len()
+            count = self.exports.len()
         );
         for (number, export) in self.exports.iter().enumerate() {
             let count = export.parameters.len();
+            // Not those of the header, which could be names in this file.
+            let parameters = numbered(count);
             // An array of none would be none of C.
-            let values = if count == 0 { "0".to_owned() } else { export.parameters.join(", ") };
+            let values = if count == 0 { "0".to_owned() } else { parameters.join(", ") };
             let array = format!("const double arguments[] = {{{values}}};");
+            // The code does not use the context, which comes first.
+            let types = ", double".repeat(count);
+            let passed: String = parameters.iter().map(|name| format!(", {name}")).collect();
+            let (plain, in_context) = (self.plain(export, &parameters), self.in_context(export, &parameters));
             let _ = write!(
                 text,
                 "
-{} {{
+{plain} {{
+    const uint32_t present = environment();
+    const uintptr_t code = code_in(present, {number});
+    if (code) return returned(((double (*)(const void *{types}))code)(0{passed}), present);
     {array}
     return kal_library_call_here(&library, {number}, arguments, {count});
 }}
-{} {{
+{in_context} {{
     {array}
     return kal_library_call(context, {number}, arguments, {count}, result);
 }}
-",
-                self.plain(export),
-                self.in_context(export)
+"
             );
         }
         text

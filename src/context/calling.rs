@@ -6,6 +6,10 @@ use crate::error::Error;
 use crate::failure::RunFailure;
 use crate::float_environment::DefaultEnvironment;
 use crate::host::nesting;
+#[cfg(feature = "executable")]
+use crate::jit::ContextFreeCode;
+#[cfg(feature = "executable")]
+use crate::name::Name;
 use crate::name::HeldName;
 use crate::runtime::CallArguments;
 use crate::sema;
@@ -76,6 +80,13 @@ impl Context {
     fn call_stopped(&mut self, stopped: &RunFailure) -> Error {
         self.suggestions.refill();
         self.stopped(stopped)
+    }
+
+    /// Returns the code that calls of a function reach, if that needs no run; `None` as well before
+    /// it has been called, and where it may be looked at by a debugger or a limit.
+    #[cfg(feature = "executable")]
+    pub(crate) fn context_free_code(&self, name: Name, handle: &CallHandle) -> Option<ContextFreeCode> {
+        self.may_call_at_once().then(|| self.backend.context_free_code(name, handle))?
     }
 
     /// Binds an alias that is about to be called by name.

@@ -9,6 +9,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::image::Image;
 use crate::interrupt::InterruptHandle;
+pub use crate::jit::ContextFreeCode;
 use crate::name::HeldName;
 use crate::output::LineOutput;
 use crate::runtime::CallArguments;
@@ -75,6 +76,13 @@ impl LibraryContext {
             return Err(Error::NoFunction(format!("number {function}")));
         };
         self.context.call_handle(handle, CallArguments::new(arguments, &mut [0.0; 8]))
+    }
+
+    /// Returns the code of a function that has been called, if calls of it need neither a context
+    /// nor this library: [`ContextFreeCode`]. That is what the name means in this context now.
+    pub fn context_free_code(&self, function: usize) -> Option<ContextFreeCode> {
+        let (name, handle) = self.functions.get(function)?;
+        self.context.context_free_code(name.name(), handle)
     }
 
     /// Runs a text in the context, as the prompt would, without printing anything. Returns the

@@ -157,6 +157,23 @@ impl CodeBlock {
     }
 }
 
+/// Code that uses nothing of its context and cannot fail: it can be called as
+/// `extern "sysv64" fn(*const (), f64, …) -> f64`, with its arguments after a pointer that it does
+/// not use, in the default floating-point environment. It is there while this is.
+pub struct ContextFreeCode(Arc<CompiledCode>);
+
+impl ContextFreeCode {
+    /// Holds code, which must be context-free.
+    pub(super) fn new(code: Arc<CompiledCode>) -> Self {
+        Self(code)
+    }
+
+    /// Returns the address of the code.
+    pub fn address(&self) -> usize {
+        self.0.body()
+    }
+}
+
 impl CompiledCode {
     /// Creates the code of a function that was planned so.
     pub(super) fn new(

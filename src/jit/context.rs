@@ -2,7 +2,7 @@
 
 use super::batch;
 use super::bindings::{Bindings, CallAction, SharedBindings};
-use super::code::CompiledCode;
+use super::code::{CompiledCode, ContextFreeCode};
 use super::code_map::{CodeOwner, Finder};
 use super::definition::Definition;
 use super::formula::{Builtins, CompiledFormula};
@@ -596,6 +596,18 @@ impl JitContext {
             jit.epochs.end(run_epoch);
         }
         value
+    }
+
+    /// Returns the code that calls through a slot reach, if that needs no run; `None` as well
+    /// before it has been called.
+    #[allow(unsafe_code)]
+    pub fn context_free_code(&self, name: Name, slot: &HeldSlot) -> Option<ContextFreeCode> {
+        let (_, definition) = self.bindings.get(name)?;
+        let code = definition.present()?;
+        let is_called = self.memory().slot(slot.slot()) == code.body();
+        // SAFETY: the code is there while it is held.
+        let is_it = is_called && unsafe { runtime::is_context_free(code.body()) };
+        is_it.then(|| ContextFreeCode::new(code))
     }
 
     /// Calls the function that a name is bound to.

@@ -92,15 +92,11 @@ impl Execution {
         let header: *const Header = self.memory.header();
         let is_stopped = self.memory.header().limit.load(Ordering::Relaxed) == usize::MAX;
         let [a, b, c, d, e, f, g, h] = *arguments.doubles.first_chunk::<REGISTERS>()?;
-        if is_stopped || arguments.count > REGISTERS || !body.is_multiple_of(CONTEXT_FREE_ALIGNMENT) {
+        // SAFETY: code is there, as the caller says.
+        if is_stopped || arguments.count > REGISTERS || !unsafe { is_context_free(body) } {
             return None;
         }
         let code = ptr::with_exposed_provenance::<()>(body);
-        // SAFETY: code is there, as the caller says, which can be read; since it is aligned, so
-        // can the rest of the eight bytes.
-        if unsafe { code.cast::<u64>().read() } != CONTEXT_FREE {
-            return None;
-        }
         // SAFETY: a body follows this calling convention, and takes at most these arguments.
         // Since it does not use its context, it does not depend on what `call` prepares.
         let call = || unsafe { std::mem::transmute::<*const (), Body>(code)(header, a, b, c, d, e, f, g, h) };
@@ -119,6 +115,17 @@ impl Execution {
         }
         (size_of_val(arguments.as_slice()) > self.argument_space()).then_some(StopReason::Overflow)
     }
+}
+
+/// Returns whether a body is [context-free](CONTEXT_FREE).
+///
+/// # Safety
+/// Code must be at that address.
+#[inline]
+pub unsafe fn is_context_free(body: usize) -> bool {
+    // SAFETY: code can be read; since it is aligned, so can the rest of the eight bytes.
+    let begins = || unsafe { ptr::with_exposed_provenance::<u64>(body).read() };
+    body.is_multiple_of(CONTEXT_FREE_ALIGNMENT) && begins() == CONTEXT_FREE
 }
 
 /// Asks the run in progress on this thread where a call of `trampoline`

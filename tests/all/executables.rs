@@ -201,14 +201,17 @@ const LIBRARY: &str = "var calls = 0\n\
     def deep(n) if n < 1 then 0 else 1 + deep(n - 1)\n\
     def twice(f(x) x) f(f(x))\n\
     def int(long) long ⊕ 2\n\
-    def forever(x) if x < 0 then 0 else (for i = 0, 1 in i)\n";
+    def forever(x) if x < 0 then 0 else (for i = 0, 1 in i)\n\
+    def third(library codes) (library + codes) / 3\n\
+    def nine(a b c d e f g h i) a * i\n";
 
 /// What others may call of it.
-const EXPORTS: &str = "mean,binary⊕=oplus,count,deep,int=to_int,forever";
+const EXPORTS: &str = "mean,binary⊕=oplus,count,deep,int=to_int,forever,third,nine";
 
 /// A program in C, of whose every line the value is known.
 const C_PROGRAM: &str = r#"
 #include "libnumbers.h"
+#include <fenv.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -249,12 +252,23 @@ int main(void) {
     pthread_create(&thread, NULL, other_thread, NULL);
     pthread_join(thread, NULL);
     printf("%g\n", count());
+    /* Code that needs no context is called without one from the second call on. */
+    for (int way = 0; way < 4; way++) {
+        fesetround(way % 2 ? FE_UPWARD : FE_TONEAREST);
+        feclearexcept(FE_ALL_EXCEPT);
+        double a = third(1, 0), b = nine(2, 0, 0, 0, 0, 0, 0, 0, 3);
+        int raised = fetestexcept(FE_ALL_EXCEPT), rounds = fegetround() == (way % 2 ? FE_UPWARD : FE_TONEAREST);
+        fesetround(FE_TONEAREST);
+        printf("%.17g %g %d %d\n", a, b, raised, rounds);
+    }
     return 0;
 }
 "#;
 
 const C_OUTPUT: &str = "2.5\n34 52\n1 []\n1\nnumbers.kal:6:5: E0303: stack overflow\n0 3\n0 42\n0 6.5\n\
-    1 <eval>:1:9: E0105: this `(` is never closed\n1 late\n0 1\n1 the context is null\nother 1\n1\n";
+    1 <eval>:1:9: E0105: this `(` is never closed\n1 late\n0 1\n1 the context is null\nother 1\n1\n\
+    0.33333333333333331 6 0 1\n0.33333333333333331 6 0 1\n0.33333333333333331 6 0 1\n\
+    0.33333333333333331 6 0 1\n";
 
 #[test]
 fn a_library_is_called_from_c_and_from_cpp() {
@@ -288,7 +302,7 @@ fn a_library_is_called_from_c_and_from_cpp() {
                 .args(flags)
                 .arg(standard)
                 .args(language)
-                .args(["use.c", "-x", "none", "-L.", "-lnumbers", "-lpthread", "-o", "use"]),
+                .args(["use.c", "-x", "none", "-L.", "-lnumbers", "-lpthread", "-lm", "-o", "use"]),
         );
         assert_eq!((compiled.err(), compiled.code), ("", Some(0)), "{compiler}");
         let ran = execute(&folder.path("use"), &[], b"");
@@ -310,6 +324,8 @@ fn a_library_is_called_from_c_and_from_cpp() {
             "forever_in",
             "mean",
             "mean_in",
+            "nine",
+            "nine_in",
             "numbers_context_free",
             "numbers_context_new",
             "numbers_eval",
@@ -318,6 +334,8 @@ fn a_library_is_called_from_c_and_from_cpp() {
             "numbers_set_deadline",
             "oplus",
             "oplus_in",
+            "third",
+            "third_in",
             "to_int",
             "to_int_in",
         ]
@@ -414,6 +432,7 @@ fn what_was_built_runs_in_a_folder_with_the_libraries_of_c_alone() {
         finish(Command::new("gcc").current_dir(folder.0.path()).arg("use.c").arg(&library).args([
             "-Wl,-rpath,/",
             "-lpthread",
+            "-lm",
             "-o",
             "root/use",
         ]));
@@ -534,6 +553,41 @@ fn what_is_built_overwrites_nothing_that_it_is_built_from() {
     assert_eq!((made.code, made.err()), (Some(0), ""));
 }
 
+/// Compiles `use.c` with the library of that name.
+fn compile_use(folder: &Folder, library: &str) {
+    let compiled = finish(
+        Command::new("gcc")
+            .current_dir(folder.0.path())
+            .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "use.c", "-L."])
+            .args([&format!("-l{library}"), "-lpthread", "-Wl,-rpath,$ORIGIN", "-o", "use"]),
+    );
+    assert_eq!((compiled.err(), compiled.code), ("", Some(0)));
+}
+
+/// A thread gets a context with the first call that needs one, which is seen by what the value of
+/// a variable prints.
+#[test]
+fn a_thread_that_calls_what_needs_no_context_gets_none() {
+    let folder = Folder::new();
+    let source = folder.write(
+        "means.kal",
+        "var calls = (print(\"new\") : 1)\ndef mean(a b) (a + b) / 2\ndef count() calls\n",
+    );
+    assert_eq!(build(&["--lib", &source, "-o", &folder.name("libmeans.so")]).code, Some(0));
+    folder.write(
+        "use.c",
+        "#include \"libmeans.h\"\n#include <pthread.h>\n#include <stdio.h>\n\
+         static void *calls(void *counts) {\n  double sum = mean(1, 2) + mean(3, 4);\n  \
+         if (counts) sum += count();\n  printf(\"%g\\n\", sum);\n  fflush(stdout);\n  return NULL;\n}\n\
+         int main(void) {\n  for (int round = 0; round < 3; round++) {\n    pthread_t thread;\n    \
+         pthread_create(&thread, NULL, calls, round == 2 ? &thread : NULL);\n    \
+         pthread_join(thread, NULL);\n  }\n  return 0;\n}\n",
+    );
+    compile_use(&folder, "means");
+    let ran = execute(&folder.path("use"), &[], b"");
+    assert_eq!((ran.out(), ran.code), ("new\n5\n5\nnew\n6\n", Some(0)));
+}
+
 /// What it prints is among what the host prints, also where the host ends without a word.
 #[test]
 fn a_library_prints_when_a_line_ends() {
@@ -548,19 +602,7 @@ fn a_library_prints_when_a_line_ends() {
          puts(prints_last_error());\n  fflush(stdout);\n  _exit(0);\n}\n",
     );
     std::fs::rename(folder.path("libprints.h"), folder.path("prints.h")).expect("it was written");
-    let compiled = finish(Command::new("gcc").current_dir(folder.0.path()).args([
-        "-std=gnu11",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "use.c",
-        "-L.",
-        "-lprints",
-        "-Wl,-rpath,$ORIGIN",
-        "-o",
-        "use",
-    ]));
-    assert_eq!((compiled.err(), compiled.code), ("", Some(0)));
+    compile_use(&folder, "prints");
     let ran = execute(&folder.path("use"), &[], b"");
     assert_eq!((ran.out(), ran.code), ("1\ntwo\n3\nthere is no text\n", Some(0)));
 }

@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// What a library consists of; the C source has the same structure.
@@ -20,6 +20,9 @@ pub struct KalLibrary {
     names: *const *const c_char,
     arities: *const u32,
     count: u32,
+    /// The addresses of the code of functions that can be called without more ado; null for the
+    /// others, and before they are known.
+    codes: *const AtomicUsize,
 }
 
 /// A context, for one thread at a time.
@@ -75,17 +78,51 @@ fn guarded<T>(otherwise: T, work: impl FnOnce() -> Result<T, String>) -> T {
     }
 }
 
+/// A library that has been opened.
+struct OpenedLibrary {
+    library: Library,
+    /// For each function, whether its code has been looked for.
+    looked_for: Vec<AtomicBool>,
+}
+
 /// # Safety
 /// `library` is what the C source of a library defines.
-unsafe fn opened(library: &KalLibrary) -> Result<&'static Library, String> {
-    static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
+unsafe fn opened(library: &KalLibrary) -> Result<&'static OpenedLibrary, String> {
+    static LIBRARY: OnceLock<Result<OpenedLibrary, String>> = OnceLock::new();
     let open = || {
         // SAFETY: these are the bytes of the image, which are a part of this file.
         let image = unsafe { slice::from_raw_parts(library.image, *library.size as usize) };
         // SAFETY: `kal build` has made the image.
-        unsafe { Library::open(image) }.map_err(|error| described(&error))
+        let opened = unsafe { Library::open(image) }.map_err(|error| described(&error))?;
+        let looked_for = (0..library.count).map(|_| AtomicBool::new(false)).collect();
+        Ok(OpenedLibrary { library: opened, looked_for })
     };
     LIBRARY.get_or_init(open).as_ref().map_err(String::clone)
+}
+
+/// Makes later calls of a function that a thread's own context has called go to its code, if that
+/// needs no context. Such contexts are all alike and stay as they are, so what the name means in
+/// one holds in all.
+///
+/// # Safety
+/// `library` is what the C source of a library defines, and the context is one of it.
+unsafe fn publish(library: &KalLibrary, context: &LibraryContext, function: u32) -> Result<(), String> {
+    // SAFETY: as the caller says.
+    let opened = unsafe { opened(library) }?;
+    let is_new = |looked_for: &AtomicBool| !looked_for.load(Ordering::Relaxed);
+    let Some(looked_for) = opened.looked_for.get(function as usize).filter(|looked_for| is_new(looked_for))
+    else {
+        return Ok(());
+    };
+    looked_for.store(true, Ordering::Relaxed);
+    if let Some(code) = context.context_free_code(function as usize) {
+        // SAFETY: the C source has that many.
+        let codes = unsafe { slice::from_raw_parts(library.codes, library.count as usize) };
+        codes[function as usize].store(code.address(), Ordering::Release);
+        // It stays as long as the process does.
+        std::mem::forget(code);
+    }
+    Ok(())
 }
 
 /// # Safety
@@ -103,7 +140,7 @@ unsafe fn create(library: &KalLibrary) -> Result<Box<KalContext>, String> {
         let name = unsafe { CStr::from_ptr(*name) };
         (name.to_str().unwrap_or(""), *arity)
     });
-    let context = opened.context(functions).map_err(|error| described(&error))?;
+    let context = opened.library.context(functions).map_err(|error| described(&error))?;
     let interrupt = context.interrupt_handle();
     Ok(Box::new(KalContext { context, interrupt, is_busy: AtomicBool::new(false) }))
 }
@@ -215,7 +252,10 @@ pub unsafe extern "C" fn kal_library_call_here(
         let arguments = unsafe { slice::from_raw_parts(arguments, count as usize) };
         // SAFETY: only this thread knows it, frees it at its end, and a call does not lead back here.
         let context = unsafe { &mut (*context).context };
-        context.call(function as usize, arguments).map_err(|error| described(&error))
+        let value = context.call(function as usize, arguments).map_err(|error| described(&error))?;
+        // SAFETY: as the caller says.
+        unsafe { publish(library, context, function) }?;
+        Ok(value)
     })
 }
 
