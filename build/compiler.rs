@@ -138,13 +138,15 @@ fn arrange_command(llvm: &Llvm) {
     }
 }
 
-/// Returns a folder with static versions of the C++ library and of what LLVM
-/// needs: linking these saves each start the lookup of thousands of symbols.
+/// Returns a folder with static versions of the C++ library, of what LLVM needs, and of what
+/// unwinds stacks: linking these saves each start the lookup of thousands of symbols.
 fn static_libraries(out: &Path) -> PathBuf {
     let folder = out.join("static");
     fs::create_dir_all(&folder).expect("the output folder is writable");
-    for library in ["libstdc++.a", "libz.a", "libzstd.a"] {
-        let link = folder.join(library);
+    // What is linked as the one is the other.
+    let libraries = ["libstdc++.a", "libz.a", "libzstd.a"].map(|name| (name, name));
+    for (linked, library) in libraries.into_iter().chain([("libgcc_s.a", "libgcc_eh.a")]) {
+        let link = folder.join(linked);
         if let Some(path) = library_file(library).filter(|_| !link.exists()) {
             let _ = std::os::unix::fs::symlink(path, link);
         }

@@ -68,7 +68,10 @@ fn start(image: &Image, reporter: &mut Reporter) -> Result<Exit, Error> {
         exit = printed(context, outcome, reporter);
         if exit == Exit::Fine { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    Ok(reporter.printed(context.output().flush(), exit))
+    let exit = reporter.printed(context.output().flush(), exit);
+    // The process ends, so nothing need be taken apart.
+    std::mem::forget((context, engine));
+    Ok(exit)
 }
 
 /// Returns how an engine is set up that has the code of an image.

@@ -8,6 +8,7 @@
 //! user has allowed and whose arity is only known from the program's `extern`.
 
 pub(crate) mod decimal;
+mod exact;
 mod foreign;
 pub(crate) mod lanes;
 pub(crate) mod library;
@@ -528,29 +529,37 @@ fn putchard(call: &mut Call<'_>) -> Result<f64, HostError> {
     Ok(0.0)
 }
 
+macro_rules! c_functions {
+    ($(safe fn $name:ident($($argument:ident),+);)+) => {
+        // SAFETY: these are the C standard's functions over doubles
+        // (C11 7.12): they take and return doubles by value and have no
+        // preconditions. `unsafe extern` only states that.
+        unsafe extern "C" {
+            $(pub(super) safe fn $name($($argument: f64),+) -> f64;)+
+        }
+    };
+}
+
 /// The functions that every correct library computes exactly. Which implementation that
-/// is, the linker decides: most is the C library's (`libm.so`). What Rust's own
-/// `compiler_builtins` has comes from there, since it is linked first.
+/// is, the linker decides: Rust's own `compiler_builtins` has all of them, and is linked before
+/// the C library. What that alone has is in [`exact`].
 #[allow(unsafe_code)]
 mod libm {
-    macro_rules! functions {
-        ($(safe fn $name:ident($($argument:ident),+);)+) => {
-            // SAFETY: these are the C standard's functions over doubles
-            // (C11 7.12): they take and return doubles by value and have no
-            // preconditions. `unsafe extern` only states that.
-            unsafe extern "C" {
-                $(pub(super) safe fn $name($($argument: f64),+) -> f64;)+
-            }
-        };
-    }
-
-    functions! {
-        safe fn ceil(x); safe fn fabs(x); safe fn floor(x); safe fn logb(x);
-        safe fn nearbyint(x); safe fn rint(x); safe fn round(x); safe fn sqrt(x);
-        safe fn trunc(x);
+    c_functions! {
+        safe fn ceil(x); safe fn fabs(x); safe fn floor(x); safe fn rint(x); safe fn round(x);
+        safe fn sqrt(x); safe fn trunc(x);
         safe fn copysign(x, y); safe fn fdim(x, y); safe fn fmod(x, y);
-        safe fn nextafter(x, y); safe fn remainder(x, y);
         safe fn fma(x, y, z);
+    }
+}
+
+/// Functions of the C library, to compare with.
+#[cfg(test)]
+#[allow(unsafe_code)]
+mod of_c {
+    c_functions! {
+        safe fn logb(x);
+        safe fn nextafter(x, y); safe fn remainder(x, y);
     }
 }
 
@@ -660,8 +669,8 @@ const UNARY: &[(&str, Unary)] = &[
     ("ceil", libm::ceil),
     ("fabs", libm::fabs),
     ("floor", libm::floor),
-    ("logb", libm::logb),
-    ("nearbyint", libm::nearbyint),
+    ("logb", exact::logb),
+    ("nearbyint", libm::rint),
     ("rint", libm::rint),
     ("round", libm::round),
     ("sqrt", libm::sqrt),
@@ -676,8 +685,8 @@ const BINARY: &[(&str, Binary)] = &[
     ("fmax", fmax),
     ("fmin", fmin),
     ("fmod", libm::fmod),
-    ("nextafter", libm::nextafter),
-    ("remainder", libm::remainder),
+    ("nextafter", exact::nextafter),
+    ("remainder", exact::remainder),
     ("max", fmax),
     ("min", fmin),
     ("mod", floored),

@@ -46,6 +46,13 @@ impl InterruptHandle {
         }
     }
 
+    /// Returns what stops the context, which then keeps the memory of its runs; `None` once it is
+    /// dropped.
+    #[cfg(feature = "executable")]
+    pub(crate) fn stopper(&self) -> Option<StopHandle> {
+        self.0.upgrade()
+    }
+
     /// Returns whether an interrupt is pending.
     pub fn is_pending(&self) -> bool {
         self.0.upgrade().is_some_and(|stopper| stopper.requested() == Some(StopRequest::Interrupt))

@@ -141,10 +141,12 @@ pub struct JitOptions {
     pub expression_tier_up: TierUp,
     /// Whether hot loops wait for their OSR code.
     pub waits_for_code: bool,
-    /// The number of compile workers that may run at once, at least 1.
-    pub workers: usize,
-    /// In how many parts all of a program is compiled, at least.
-    pub shards: usize,
+    /// The number of compile workers that may run at once; as many as there are processors if
+    /// `None`.
+    pub workers: Option<usize>,
+    /// In how many parts all of a program is compiled, at least; as many as there are workers if
+    /// `None`.
+    pub shards: Option<usize>,
     /// Whether only functions are prepared that gain from the features of the processor.
     pub only_clones: bool,
     /// The stack of each worker, in bytes.

@@ -59,6 +59,11 @@ impl StopRequest {
     }
 }
 
+/// Returns what requests to a run are to the run inside it.
+fn forwarded(bits: u64) -> u64 {
+    (bits & OWN) << OUTER | bits & !OWN
+}
+
 /// Something whose runs can be stopped.
 pub trait Stoppable: Send + Sync {
     /// Returns the pending requests: see [`StopRequest::bits`].
@@ -97,6 +102,15 @@ impl InnerRun {
     fn locked<T>(&self, act: impl FnOnce(&mut Option<StopHandle>) -> T) -> T {
         let stopper = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         process::within(Activity::Steady, || act(&mut stopper()))
+    }
+
+    /// Does so with that of the run, if there is one, unless it is just being replaced; in a signal
+    /// handler.
+    #[cfg(feature = "executable")]
+    fn unless_locked(&self, act: impl FnMut(&StopHandle)) {
+        if let Some(stopper) = self.0.try_lock().ok().as_deref() {
+            stopper.iter().for_each(act);
+        }
     }
 }
 
@@ -173,6 +187,22 @@ impl StopHandle {
         self.ask(request as u64);
     }
 
+    /// As [`request`](Self::request), and may be called in a signal handler. A run inside this one
+    /// that is just being linked is told when that is done: it asks for the requests to this one.
+    #[cfg(feature = "executable")]
+    pub fn request_from_handler(&self, request: StopRequest) {
+        self.ask_from_handler(request as u64);
+    }
+
+    #[cfg(feature = "executable")]
+    fn ask_from_handler(&self, bits: u64) {
+        self.0.requests().fetch_or(bits, Ordering::SeqCst);
+        self.0.wake();
+        if let Some(inner) = self.0.inner() {
+            inner.unless_locked(|inner| inner.ask_from_handler(forwarded(bits)));
+        }
+    }
+
     /// Interrupts the run in progress, but none that begins later.
     pub fn interrupt_now(&self) {
         self.ask(NOW);
@@ -189,7 +219,7 @@ impl StopHandle {
     /// Forwards the requests to the outer run, or those that were forwarded to
     /// it.
     fn ask_inner(&self, bits: u64) {
-        self.ask((bits & OWN) << OUTER | bits & !OWN);
+        self.ask(forwarded(bits));
     }
 
     /// Makes the run in progress look for requests, though there is none.

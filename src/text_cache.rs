@@ -109,11 +109,12 @@ impl Hash for SameText {
 
 impl TextCache {
     /// Returns the cached form of a text, perhaps still without items; `None`
-    /// if the text is not worth caching: it defines nothing, or is very long, unless it
-    /// is kept for later runs.
+    /// if the text is not worth caching: it defines nothing, or is very long, and it is not
+    /// kept for later runs.
     pub(crate) fn text(&self, source: &Source, is_for_later: bool) -> Option<Arc<CachedText>> {
         let text = source.text();
-        if cost(text) > LONG_HALF && !is_for_later || !text.contains("def") {
+        let is_worth_it = cost(text) <= LONG_HALF && text.contains("def");
+        if !is_worth_it && !is_for_later {
             return None;
         }
         let (text, forgotten) = self.halves(text, |halves| halves.text(SameText(source.clone())));

@@ -15,8 +15,9 @@ use std::process::Command;
 /// The file of the runtime.
 const RUNTIME: &str = "libkal_runtime.a";
 
-/// What the runtime needs of the system.
-const SYSTEM_LIBRARIES: [&str; 4] = ["-lpthread", "-lm", "-ldl", "-lc"];
+/// What the runtime needs of the system. What the C library has is taken from there: then no
+/// other library need be loaded.
+const SYSTEM_LIBRARIES: [&str; 4] = ["-lpthread", "-ldl", "-lc", "-lm"];
 
 /// How something is linked.
 #[derive(clap::Args, Debug, Clone)]

@@ -99,7 +99,7 @@ impl Context {
             _ => (None, None),
         };
         // What no other context is given, and no earlier run has read, goes by at once.
-        let goes_by = keeps && !keeps_items && stored.is_none() && source.text().contains("def");
+        let goes_by = keeps && !keeps_items && stored.is_none();
         let known = engine.stored_environment().filter(|_| goes_by);
         let kept = known.map(|known| KeptProgram::new(known, source));
         let cached = if keeps && kept.is_none() { engine.texts().text(source, is_for_later) } else { None };

@@ -45,7 +45,6 @@ impl Engine {
 
     pub(super) fn new_jit(&self) -> Result<Arc<Jit>, Error> {
         let shared = &*self.0;
-        let workers = shared.config.workers.unwrap_or_else(cores);
         let options = jit::JitOptions {
             code: codegen::CompileOptions {
                 level: shared.config.level,
@@ -59,8 +58,8 @@ impl Engine {
             // They mostly run once.
             expression_tier_up: shared.config.tier_up,
             waits_for_code: shared.config.waits_for_code,
-            workers,
-            shards: shared.config.shards.unwrap_or(workers),
+            workers: shared.config.workers,
+            shards: shared.config.shards,
             only_clones: shared.config.only_clones,
             stack: shared.config.worker_stack,
             perf_map: shared.config.perf_map,
@@ -148,10 +147,6 @@ impl EngineInner {
         };
         jit.links(&text, &find, made)
     }
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 #[cfg(all(test, feature = "compiler"))]

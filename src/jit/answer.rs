@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_nobody_waits_for_is_passed_over() {
-        let workers = Workers::new(1, 0);
+        let workers = Workers::new(Some(1), 0);
         let (go_on, wait) = mpsc::channel::<()>();
         let busy = Answer::ask(&workers, move || wait.recv().is_ok()).expect("it starts");
         let done = Arc::new(AtomicUsize::new(0));

@@ -300,7 +300,8 @@ impl JitContext {
             !self.jit.is_too_large(definition.function()) && self.is_prepared(definition.function())
         });
         let waiting = claim_pending(&self.jit, &self.bindings, fitting.collect());
-        let share = waiting.len().div_ceil(self.jit.options.shards.max(1));
+        let shards = self.jit.options.shards.unwrap_or_else(|| self.jit.workers.usual());
+        let share = waiting.len().div_ceil(shards.max(1));
         let ask = |part: &[Arc<Definition>]| {
             let (jit, request) = (self.jit.clone(), Request::new(&self.bindings, part.to_vec()));
             self.jit.ask(move || batch::make(&jit, request.bindings(), request.definitions()))

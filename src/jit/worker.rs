@@ -11,9 +11,10 @@
 //! Others keep lists of waiting threads, which do not exist in the child.
 
 use crate::codegen::Compiler;
-use crate::process::{self, Activity, Declared, Generation};
+use crate::process::{self, Activity, Declared, Generation, SteadyCell};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::num::NonZero;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,8 +71,10 @@ pub(super) enum Urgency {
 /// wait for.
 pub(super) struct Workers {
     team: Mutex<Team>,
-    usual: usize,
-    most: AtomicUsize,
+    /// The number of threads, once it is known.
+    usual: SteadyCell<usize>,
+    /// How many more threads there may be.
+    substitutes: AtomicUsize,
     /// The stack of each thread, in bytes: reserved, and committed only as it
     /// is used.
     stack: usize,
@@ -177,20 +180,26 @@ impl Workers {
         locked_steadily(&self.team).queue.waiting.load(Ordering::Relaxed)
     }
 
-    /// Creates a pool of at most `most` threads with stacks of `stack` bytes.
-    /// Starts none yet.
-    pub(super) fn new(most: usize, stack: usize) -> Self {
-        let usual = most.max(1);
+    /// Creates a pool of at most `most` threads, or as many as there are processors, with stacks of
+    /// `stack` bytes. Starts none yet.
+    pub(super) fn new(most: Option<usize>, stack: usize) -> Self {
+        let usual = most.map(|most| SteadyCell::from(most.max(1))).unwrap_or_default();
         let share = usize::try_from(process::most_addresses() / SHARE).unwrap_or(usize::MAX);
         let stack = stack.min(share).max(SMALLEST_STACK);
-        Self { team: Mutex::new(Team::new()), usual, most: AtomicUsize::new(usual), stack }
+        Self { team: Mutex::new(Team::new()), usual, substitutes: AtomicUsize::new(0), stack }
+    }
+
+    /// Returns the number of threads that there may be, without substitutes. To count processors
+    /// takes the system a while.
+    pub(super) fn usual(&self) -> usize {
+        *self.usual.get_or_make(|| thread::available_parallelism().map_or(1, NonZero::get))
     }
 
     /// Called when the only waiter of a long job gives up. Allows one extra
     /// worker, so that the queue keeps moving.
     pub(super) fn substitute(&self) {
-        let more = |most| (most < self.usual + SUBSTITUTES).then_some(most + 1);
-        let _ = self.most.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        let more = |count| (count < SUBSTITUTES).then_some(count + 1);
+        let _ = self.substitutes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     }
 
     /// Queues a job.
@@ -198,9 +207,9 @@ impl Workers {
     /// # Errors
     /// If no thread can be started and none is running.
     pub(super) fn submit(&self, urgency: Urgency, job: Job) -> std::io::Result<()> {
+        let most = self.usual() + self.substitutes.load(Ordering::Relaxed);
         let mut team = locked_steadily(&self.team);
         team.replace_after_fork();
-        let most = self.most.load(Ordering::Relaxed);
         let wanted = locked(&team.queue.jobs).wanted(urgency, most);
         if let Some(most) = wanted {
             team.start_another(most, self.stack)?;
@@ -424,7 +433,7 @@ mod tests {
     /// Returns the order in which one worker runs background jobs (`false`) and
     /// jobs with a waiting thread (`true`), if the latter were submitted last.
     fn order(later: usize, now: usize) -> Vec<bool> {
-        let workers = Workers::new(1, SMALLEST_STACK);
+        let workers = Workers::new(Some(1), SMALLEST_STACK);
         let gate = Arc::new(Barrier::new(2));
         let (done, order) = mpsc::channel();
         let job = |work: Box<dyn FnOnce() + Send>| -> Job {
@@ -508,7 +517,7 @@ mod tests {
 
     #[test]
     fn a_job_that_panics_does_not_take_its_thread_along() {
-        let workers = Workers::new(1, SMALLEST_STACK);
+        let workers = Workers::new(Some(1), SMALLEST_STACK);
         let (done, order) = mpsc::channel();
         workers.submit(Urgency::Now, Box::new(|| panic!("as it should"))).expect("a thread starts");
         let job = Box::new(move || {
@@ -521,7 +530,7 @@ mod tests {
 
     #[test]
     fn closing_gives_up_what_nobody_waits_for() {
-        let workers = Workers::new(1, SMALLEST_STACK);
+        let workers = Workers::new(Some(1), SMALLEST_STACK);
         let gate = Arc::new(Barrier::new(2));
         let (held, later) = (gate.clone(), Arc::new(AtomicUsize::new(0)));
         let queue = locked(&workers.team).queue.clone();

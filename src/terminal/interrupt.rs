@@ -1,18 +1,34 @@
 //! Ctrl-C: stops the evaluation in progress; pressed twice within a second, or
 //! while waiting for input, it ends the process. `--timeout` also counts the
 //! time spent waiting for input.
+//!
+//! All of that is done in the signal handler itself: a thread that waits for signals would be
+//! a twelfth of the start of an executable.
+#![allow(unsafe_code)]
 
 use super::exit::{self, Exit};
 use super::report::{Colors, Reporter};
+use crate::stop::{StopHandle, StopRequest};
 use crate::{InterruptHandle, process};
-use parking_lot::Mutex;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A second Ctrl-C within this time ends the process.
 const TWICE: Duration = Duration::from_secs(1);
+
+/// What Ctrl-C is for.
+struct Interrupted {
+    is_idle: Arc<AtomicBool>,
+    /// It is never dropped, which a signal handler could not do.
+    stopper: StopHandle,
+    since: Instant,
+    /// When it was pressed last, in nanoseconds since then and one more; 0 if it was not.
+    last: AtomicU64,
+}
+
+static INTERRUPTED: OnceLock<Interrupted> = OnceLock::new();
 
 /// Whether nothing runs and the process is waiting for input, so that Ctrl-C
 /// ends it at once.
@@ -42,19 +58,12 @@ impl Idle {
 /// for input. If the system refuses this, Ctrl-C ends the process as it does by
 /// default, and the deadline is noticed when input arrives.
 pub(crate) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idle {
-    let last: Mutex<Option<Instant>> = Mutex::default();
     let idle = Idle { now: Arc::default(), handle, deadline };
-    let (is_idle, handle) = (idle.now.clone(), idle.handle.clone());
-    let _ = ctrlc::set_handler(move || {
-        let now = Instant::now();
-        let before = last.lock().replace(now);
-        // An interrupt that is still pending has not stopped anything.
-        let is_stuck = handle.is_pending() && before.is_some_and(|before| now - before < TWICE);
-        if is_stuck || is_idle.load(Ordering::SeqCst) {
-            exit::leave(Exit::Interrupted);
-        }
-        handle.interrupt();
-    });
+    if let Some(stopper) = idle.handle.stopper() {
+        let (is_idle, last) = (idle.now.clone(), AtomicU64::new(0));
+        let _ = INTERRUPTED.set(Interrupted { is_idle, stopper, since: Instant::now(), last });
+        handle_signal();
+    }
     if let Some(deadline) = deadline {
         let is_idle = idle.now.clone();
         // A run notices the deadline by itself, and waiting for input checks it
@@ -66,6 +75,31 @@ pub(crate) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idl
         });
     }
     idle
+}
+
+/// Has the system call [`interrupt`] for Ctrl-C.
+fn handle_signal() {
+    // SAFETY: all zeros is a value of this structure, which has no flags and no mask.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = interrupt as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: the action is complete, and the handler does only what one may do.
+    unsafe { libc::sigaction(libc::SIGINT, &raw const action, std::ptr::null_mut()) };
+}
+
+/// Handles Ctrl-C. A signal handler may come between any two instructions: this one reads the
+/// clock, changes atomic variables and may end the process without further ado.
+extern "C" fn interrupt(_signal: libc::c_int) {
+    let Some(Interrupted { is_idle, stopper, since, last }) = INTERRUPTED.get() else { return };
+    let now = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX - 1) + 1;
+    let before = last.swap(now, Ordering::SeqCst);
+    let is_second = before != 0 && u128::from(now.saturating_sub(before)) < TWICE.as_nanos();
+    // An interrupt that is still pending has not stopped anything.
+    let is_stuck = is_second && stopper.requested() == Some(StopRequest::Interrupt);
+    if is_stuck || is_idle.load(Ordering::SeqCst) {
+        exit::leave(Exit::Interrupted);
+    }
+    stopper.request_from_handler(StopRequest::Interrupt);
 }
 
 /// Ends the process at the deadline, whatever it is doing: for commands that

@@ -161,6 +161,7 @@ const UNSAFE: &[&str] = &[
     "src/jit/context.rs",
     "src/cli/settings.rs",
     "src/terminal/exit.rs",
+    "src/terminal/interrupt.rs",
     "src/llvm.rs",
     "src/process.rs",
     "src/process/",
