@@ -133,8 +133,12 @@ fn executables(bench: &Bench) {
     let start = || timed(Command::new(bench.at("sum")).stdout(Stdio::null()));
     row("its start", "ms", median(STARTS, start), 1.2);
 
-    fs::write(bench.at("mean.kal"), "def mean(x y) (x + y) / 2\n\
-        def root(x) var r = 1 in (for i = 1, i < 3 in r = (r + x / r) / 2) : r\n").expect("it can be written");
+    fs::write(
+        bench.at("mean.kal"),
+        "def mean(x y) (x + y) / 2\n\
+        def root(x) var r = 1 in (for i = 1, i < 3 in r = (r + x / r) / 2) : r\n",
+    )
+    .expect("it can be written");
     fs::write(bench.at("caller.c"), CALLER).expect("it can be written");
     let library =
         ["build", "--lib", "mean.kal", "--export", "mean,root", "-o", "libmean.so", "--header", "mean.h"];

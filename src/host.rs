@@ -553,16 +553,6 @@ mod libm {
     }
 }
 
-/// Functions of the C library, to compare with.
-#[cfg(test)]
-#[allow(unsafe_code)]
-mod of_c {
-    c_functions! {
-        safe fn logb(x);
-        safe fn nextafter(x, y); safe fn remainder(x, y);
-    }
-}
-
 /// Computes `copysign` of the language. The sign of a NaN depends on how it was
 /// computed, so a NaN counts as positive here.
 pub extern "C" fn copysign(x: f64, y: f64) -> f64 {
@@ -691,3 +681,13 @@ const BINARY: &[(&str, Binary)] = &[
     ("min", fmin),
     ("mod", floored),
 ];
+
+/// Functions of the C library, to compare with.
+#[cfg(test)]
+#[allow(unsafe_code)]
+mod of_c {
+    c_functions! {
+        safe fn logb(x);
+        safe fn nextafter(x, y); safe fn remainder(x, y);
+    }
+}

@@ -8,9 +8,9 @@ use crate::float_environment::DefaultEnvironment;
 use crate::host::nesting;
 #[cfg(feature = "executable")]
 use crate::jit::ContextFreeCode;
+use crate::name::HeldName;
 #[cfg(feature = "executable")]
 use crate::name::Name;
-use crate::name::HeldName;
 use crate::runtime::CallArguments;
 use crate::sema;
 

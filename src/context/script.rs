@@ -11,9 +11,9 @@
 
 use super::Context;
 use crate::module::{self, add_operators};
-use crate::name::{Name, Names};
+use crate::name::{HeldName, Name, Names};
 use crate::output::literal;
-use crate::sema::checked::CheckedFunction;
+use crate::sema::checked::{Callee, CheckedFunction};
 use crate::sema::constant::constant;
 use crate::sema::instance::instance_parts;
 use crate::sema::is_printing_word;
@@ -26,6 +26,7 @@ use crate::syntax::parser::{ParseLimits, Parser};
 use crate::syntax::printer;
 use crate::world::{Origin, World};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 impl Context {
@@ -98,20 +99,49 @@ impl Context {
     /// Returns all definitions, in the order in which their names were first
     /// read.
     fn parts(&self) -> Vec<ScriptItem> {
-        self.world.own_functions().filter_map(|function| self.part(function.clone())).collect()
+        let telling = self.telling_words();
+        self.world.own_functions().filter_map(|function| self.part(function.clone(), &telling)).collect()
     }
 
-    fn part(&self, function: Arc<CheckedFunction>) -> Option<ScriptItem> {
-        let item = self.reread(&function)?;
-        let ItemKind::Definition(_, body) = &item.kind else { return None };
+    /// Returns the words that tell whether the place of a definition matters: that of one whose
+    /// text has none of them does not, unless it calls an operator.
+    fn telling_words(&self) -> Vec<HeldName> {
         let names = self.engine.names();
+        let own = || self.world.own_functions().map(|function| function.name);
+        let fixities = own().filter_map(|name| self.world.definition(name)?.fixity);
+        let operators = fixities.map(|fixity| match fixity {
+            Fixity::Unary { operator } | Fixity::Binary { operator, .. } => names.text(operator),
+        });
+        let words = own().map(|name| names.text(name)).filter(|name| is_printing_word(name));
+        let variables = self.variable_names().into_iter().filter(|name| constant(name).is_some());
+        let variables = variables.filter_map(|name| names.get(&name)).map(|name| names.text(name));
+        operators.chain(words).chain(variables).collect()
+    }
+
+    /// Returns a definition with what its position depends on. Its source is read only if that
+    /// may be anything.
+    fn part(&self, function: Arc<CheckedFunction>, telling: &[HeldName]) -> Option<ScriptItem> {
+        let names = self.engine.names();
+        let is_of_operator = |callee: &Callee| {
+            let name = names.text(callee.name);
+            ["unary", "binary"].iter().any(|kind| name.starts_with(kind))
+        };
+        let calls_operator = || function.callees.iter().any(is_of_operator);
+        let text = function.text();
+        let is_read = telling.iter().any(|word| text.contains(&**word)) || calls_operator();
+        let item = if is_read { Some(self.reread(&function)?) } else { None };
+        let nodes = match item.as_ref().map(|item| &item.kind) {
+            Some(ItemKind::Definition(_, body)) => &*body.nodes,
+            Some(_) => return None,
+            None => &[],
+        };
         let (mut operators, mut built_in) = (FxHashSet::default(), FxHashSet::default());
         let mut variables = FxHashSet::default();
         let is_imported =
             |name| self.world.definition(name).is_some_and(|bound| bound.origin == Origin::Module);
         let (mut meanings, mut words) = (FxHashSet::default(), FxHashSet::default());
         let calls = |name: Name| function.callees.iter().any(|callee| callee.name == name);
-        for node in &body.nodes {
+        for node in nodes {
             match node {
                 Node::Variable(name) if variables.insert(*name) && !function.uses_variable(*name) => {
                     meanings.extend(constant(&names.text(*name)).map(|_| *name));
@@ -173,7 +203,8 @@ impl Context {
 /// One definition and what its position depends on.
 struct ScriptItem {
     function: Arc<CheckedFunction>,
-    item: Item,
+    /// Its source as it was read; `None` if that was not read again.
+    item: Option<Item>,
     /// The operators that it was read with.
     read_with: Arc<Operators>,
     fixity: Option<Fixity>,
@@ -279,7 +310,7 @@ impl<'a> Order<'a> {
     }
 
     fn steps(mut self, world: &World) -> Vec<ScriptStep> {
-        let mut waiting = self.callees_first(world);
+        let mut waiting = VecDeque::from(self.callees_first(world));
         let mut steps = Vec::new();
         loop {
             for (number, variable) in self.variables.iter_mut().enumerate() {
@@ -288,9 +319,9 @@ impl<'a> Order<'a> {
                     steps.push(ScriptStep::Declare(number));
                 }
             }
-            let Some(&first) = waiting.first() else { return steps };
-            if let Some(place) = waiting.iter().position(|part| self.can_be_written(*part)) {
-                let part = waiting.remove(place);
+            let Some(&first) = waiting.front() else { return steps };
+            let place = waiting.iter().position(|part| self.can_be_written(*part));
+            if let Some(part) = place.and_then(|place| waiting.remove(place)) {
                 self.written[part] = true;
                 self.introduced[part] = true;
                 steps.push(ScriptStep::Define(part));
@@ -298,7 +329,7 @@ impl<'a> Order<'a> {
                 self.introduced[operator] = true;
                 steps.push(ScriptStep::Introduce(operator));
             } else {
-                waiting.remove(0);
+                waiting.pop_front();
                 self.written[first] = true;
                 steps.push(ScriptStep::LeaveOut(first));
             }
@@ -349,18 +380,21 @@ struct ScriptWriter<'a> {
 impl ScriptWriter<'_> {
     fn define(&mut self, context: &Context, part: &ScriptItem) {
         let text = part.function.text();
-        let reads_the_same = self.has_operators_of(part) || {
+        // To be printed, if it would be read in another way.
+        let printed = if self.has_operators_of(part) {
+            None
+        } else {
+            let item = part.item.clone().or_else(|| context.reread(&part.function));
             let again = context.only_definition(&Source::new("", text), &self.operators);
-            again.is_some_and(|again| again.kind == part.item.kind)
+            item.filter(|item| again.is_none_or(|again| again.kind != item.kind))
         };
         self.separate();
         for line in part.documentation.iter().flat_map(|documentation| documentation.lines()) {
             self.script += &format!("## {line}\n");
         }
-        if reads_the_same {
-            self.script.push_str(text);
-        } else {
-            self.script.push_str(&printer::source(&part.item, self.names, &self.operators));
+        match printed {
+            None => self.script.push_str(text),
+            Some(item) => self.script.push_str(&printer::source(&item, self.names, &self.operators)),
         }
         self.script.push_str(trailing_comment(&part.function.source, part.function.span));
         self.script.push('\n');

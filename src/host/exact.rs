@@ -109,7 +109,8 @@ mod tests {
             let [x, y] = bits.map(f64::from_bits);
             compare(x, y);
             // Of about the same size, and with ties.
-            let near = f64::from_bits(x.to_bits() & !0x0030_0000_0000_0000 | random() << 50 & 0x0030_0000_0000_0000);
+            let near =
+                f64::from_bits(x.to_bits() & !0x0030_0000_0000_0000 | random() << 50 & 0x0030_0000_0000_0000);
             compare(x, near);
             compare(f64::from((random() % 64) as u32) / 4.0, f64::from((random() % 16) as u32) / 2.0);
             compare(near, y);
