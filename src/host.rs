@@ -529,23 +529,23 @@ fn putchard(call: &mut Call<'_>) -> Result<f64, HostError> {
     Ok(0.0)
 }
 
-macro_rules! c_functions {
-    ($(safe fn $name:ident($($argument:ident),+);)+) => {
-        // SAFETY: these are the C standard's functions over doubles
-        // (C11 7.12): they take and return doubles by value and have no
-        // preconditions. `unsafe extern` only states that.
-        unsafe extern "C" {
-            $(pub(super) safe fn $name($($argument: f64),+) -> f64;)+
-        }
-    };
-}
-
 /// The functions that every correct library computes exactly. Which implementation that
 /// is, the linker decides: Rust's own `compiler_builtins` has all of them, and is linked before
 /// the C library. What that alone has is in [`exact`].
 #[allow(unsafe_code)]
 mod libm {
-    c_functions! {
+    macro_rules! functions {
+        ($(safe fn $name:ident($($argument:ident),+);)+) => {
+            // SAFETY: these are the C standard's functions over doubles
+            // (C11 7.12): they take and return doubles by value and have no
+            // preconditions. `unsafe extern` only states that.
+            unsafe extern "C" {
+                $(pub(super) safe fn $name($($argument: f64),+) -> f64;)+
+            }
+        };
+    }
+
+    functions! {
         safe fn ceil(x); safe fn fabs(x); safe fn floor(x); safe fn rint(x); safe fn round(x);
         safe fn sqrt(x); safe fn trunc(x);
         safe fn copysign(x, y); safe fn fdim(x, y); safe fn fmod(x, y);
@@ -681,13 +681,3 @@ const BINARY: &[(&str, Binary)] = &[
     ("min", fmin),
     ("mod", floored),
 ];
-
-/// Functions of the C library, to compare with.
-#[cfg(test)]
-#[allow(unsafe_code)]
-mod of_c {
-    c_functions! {
-        safe fn logb(x);
-        safe fn nextafter(x, y); safe fn remainder(x, y);
-    }
-}

@@ -8,11 +8,12 @@
 
 use super::exit::{self, Exit};
 use super::report::{Colors, Reporter};
+use crate::process::SteadyCell;
 use crate::stop::{StopHandle, StopRequest};
 use crate::{InterruptHandle, process};
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A second Ctrl-C within this time ends the process.
@@ -28,7 +29,7 @@ struct Interrupted {
     last: AtomicU64,
 }
 
-static INTERRUPTED: OnceLock<Interrupted> = OnceLock::new();
+static INTERRUPTED: SteadyCell<Interrupted> = SteadyCell::new();
 
 /// Whether nothing runs and the process is waiting for input, so that Ctrl-C
 /// ends it at once.
@@ -77,7 +78,7 @@ pub(crate) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idl
     idle
 }
 
-/// Has the system call [`interrupt`] for Ctrl-C.
+/// Makes the system call [`interrupt`] for Ctrl-C.
 fn handle_signal() {
     // SAFETY: all zeros is a value of this structure, which has no flags and no mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
