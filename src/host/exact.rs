@@ -57,8 +57,8 @@ pub(super) extern "C" fn remainder(x: f64, y: f64) -> f64 {
     if x.is_sign_negative() { -rest } else { rest }
 }
 
-#[cfg(test)]
 #[allow(unsafe_code)]
+#[cfg(test)]
 mod tests {
     use super::*;
 
