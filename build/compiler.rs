@@ -14,11 +14,14 @@ const SHIMS: [&str; 2] = ["src/codegen/compiler/pipeline.cpp", "src/llvm/start.c
 const HEADER: &str = "src/codegen/compiler/pair_calls.h";
 /// Extra linker arguments for the command: no position independence, whose
 /// 50,000 relocations take a millisecond of every start, and the functions of a
-/// start placed side by side.
+/// start placed side by side; where a list of these is stale, that is no mistake.
 const BINARY_ARGUMENTS: [&str; 3] = ["-no-pie", "-static-libgcc", "-Wl,--no-warn-symbol-ordering"];
 /// The functions of LLVM that run when the command starts and compiles a small
 /// function: hashes of their symbols. `benches/start-order` writes it.
 const START_ORDER: &str = "src/cli/start.order";
+/// The functions that run at each start, and, after an empty line, those of Rust that compiling
+/// runs: patterns of their symbols, which `benches/start-order` writes, too.
+const START_SECTIONS: &str = "src/cli/start.sections";
 /// The linker script that makes LLVM start late.
 const START_SCRIPT: &str = "src/llvm/start.ld";
 
@@ -81,10 +84,14 @@ impl Llvm {
 /// reject this for unoptimised binaries.
 fn defer_start() {
     println!("cargo:rerun-if-changed={START_SCRIPT}");
-    if env::var("PROFILE").is_ok_and(|profile| profile == "release") {
+    if is_release() {
         let script = Path::new(&env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join(START_SCRIPT);
         println!("cargo:rustc-link-arg-bins=-Wl,-T,{}", script.display());
     }
+}
+
+fn is_release() -> bool {
+    env::var("PROFILE").is_ok_and(|profile| profile == "release")
 }
 
 /// Compiles the shims into one archive, unless that of an earlier run is up to
@@ -125,12 +132,15 @@ fn compile(llvm: &Llvm) {
 /// only the command: programs that embed the library link as they like. A
 /// linker that does not accept these options gets none of them.
 fn arrange_command(llvm: &Llvm) {
-    println!("cargo:rerun-if-changed={START_ORDER}");
+    [START_ORDER, START_SECTIONS].iter().for_each(|list| println!("cargo:rerun-if-changed={list}"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let libraries = static_libraries(&out);
     let mut arguments: Vec<String> = BINARY_ARGUMENTS.map(str::to_owned).to_vec();
     arguments.push(format!("-L{}", libraries.display()));
     arguments.push(format!("-Wl,--symbol-ordering-file={}", start_order(llvm, &out).display()));
+    if is_release() {
+        arguments.push(format!("-Wl,-T,{}", start_sections(&out).display()));
+    }
     if accepts(&arguments, &out) {
         arguments.iter().for_each(|argument| println!("cargo:rustc-link-arg-bins={argument}"));
     } else {
@@ -181,6 +191,24 @@ fn start_order(llvm: &Llvm, out: &Path) -> PathBuf {
     let text: String = names.into_iter().flat_map(|name| [name, "\n"]).collect();
     fs::write(&order, text).expect("the output folder is writable");
     order
+}
+
+/// Writes a linker script that places the functions of a start side by side. Symbols of Rust end
+/// in hashes that are known only when the command is linked, so it takes patterns.
+fn start_sections(out: &Path) -> PathBuf {
+    let script = out.join("start-sections.ld");
+    let patterns = fs::read_to_string(START_SECTIONS).unwrap_or_default();
+    let mut text = String::from("SECTIONS {\n  .text.start : {\n");
+    for group in patterns.split("\n\n").filter(|group| !group.trim().is_empty()) {
+        // What is rarely called has a section of another kind, and so have constructors.
+        let sections = group.lines().flat_map(|pattern| {
+            ["", "unlikely.", "startup."].map(|kind| format!("\n      .text.{kind}{pattern}"))
+        });
+        text.extend(["    *(", &sections.collect::<String>(), ")\n"]);
+    }
+    text.push_str("  }\n}\nINSERT BEFORE .text;\n");
+    fs::write(&script, text).expect("the output folder is writable");
+    script
 }
 
 /// Returns the hash of a symbol: FNV-1a, 32 bits, in hexadecimal.

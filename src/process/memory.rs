@@ -34,7 +34,11 @@ pub fn zeros(bytes: usize) -> (Vec<u8>, Range<usize>) {
     // The system provides zeros where they are used.
     let mut all = vec![0; bytes.next_multiple_of(LARGE) + LARGE];
     let start = all.as_ptr().align_offset(LARGE);
-    prefer_large_pages(&mut all[start..start + bytes.next_multiple_of(LARGE)]);
+    let rest = bytes % LARGE;
+    // What is left of the last large page is worth another one if it is most of it.
+    let in_large = if rest >= LARGE / 2 { bytes.next_multiple_of(LARGE) } else { bytes - rest };
+    prefer_large_pages(&mut all[start..start + in_large]);
+    advise(&mut all[start..start + bytes][in_large.min(bytes)..], libc::MADV_POPULATE_WRITE);
     (all, start..start + bytes)
 }
 
