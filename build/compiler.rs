@@ -22,6 +22,8 @@ const START_ORDER: &str = "src/cli/start.order";
 /// The functions that run at each start, and, after an empty line, those of Rust that compiling
 /// runs: patterns of their symbols, which `benches/start-order` writes, too.
 const START_SECTIONS: &str = "src/cli/start.sections";
+/// The same for executables.
+const EXECUTABLE_SECTIONS: &str = "src/cli/executable.sections";
 /// The linker script that makes LLVM start late.
 const START_SCRIPT: &str = "src/llvm/start.ld";
 
@@ -132,14 +134,20 @@ fn compile(llvm: &Llvm) {
 /// only the command: programs that embed the library link as they like. A
 /// linker that does not accept these options gets none of them.
 fn arrange_command(llvm: &Llvm) {
-    [START_ORDER, START_SECTIONS].iter().for_each(|list| println!("cargo:rerun-if-changed={list}"));
+    for list in [START_ORDER, START_SECTIONS, EXECUTABLE_SECTIONS] {
+        println!("cargo:rerun-if-changed={list}");
+    }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let libraries = static_libraries(&out);
+    // The command has this one for when it links.
+    sections_script(EXECUTABLE_SECTIONS, &out.join("executable-sections.ld"));
     let mut arguments: Vec<String> = BINARY_ARGUMENTS.map(str::to_owned).to_vec();
     arguments.push(format!("-L{}", libraries.display()));
     arguments.push(format!("-Wl,--symbol-ordering-file={}", start_order(llvm, &out).display()));
     if is_release() {
-        arguments.push(format!("-Wl,-T,{}", start_sections(&out).display()));
+        let script = out.join("start-sections.ld");
+        sections_script(START_SECTIONS, &script);
+        arguments.push(format!("-Wl,-T,{}", script.display()));
     }
     if accepts(&arguments, &out) {
         arguments.iter().for_each(|argument| println!("cargo:rustc-link-arg-bins={argument}"));
@@ -193,11 +201,10 @@ fn start_order(llvm: &Llvm, out: &Path) -> PathBuf {
     order
 }
 
-/// Writes a linker script that places the functions of a start side by side. Symbols of Rust end
-/// in hashes that are known only when the command is linked, so it takes patterns.
-fn start_sections(out: &Path) -> PathBuf {
-    let script = out.join("start-sections.ld");
-    let patterns = fs::read_to_string(START_SECTIONS).unwrap_or_default();
+/// Writes a linker script that places functions of a list side by side. Symbols of Rust end
+/// in hashes that are known only when they are linked, so it takes patterns.
+fn sections_script(list: &str, script: &Path) {
+    let patterns = fs::read_to_string(list).unwrap_or_default();
     let mut text = String::from("SECTIONS {\n  .text.start : {\n");
     for group in patterns.split("\n\n").filter(|group| !group.trim().is_empty()) {
         // What is rarely called has a section of another kind, and so have constructors.
@@ -207,8 +214,7 @@ fn start_sections(out: &Path) -> PathBuf {
         text.extend(["    *(", &sections.collect::<String>(), ")\n"]);
     }
     text.push_str("  }\n}\nINSERT BEFORE .text;\n");
-    fs::write(&script, text).expect("the output folder is writable");
-    script
+    fs::write(script, text).expect("the output folder is writable");
 }
 
 /// Returns the hash of a symbol: FNV-1a, 32 bits, in hexadecimal.

@@ -12,7 +12,6 @@ mod trial;
 
 use crate::abi::Memory;
 use crate::budget::ContextBudget;
-use crate::codegen::HAS_COMPILER;
 use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -105,12 +104,7 @@ impl Backend {
                 let memory = ExecutionMemory::new().map_err(|error| Error::NoMemory(error.to_string()))?;
                 let budget = engine.context_budget();
                 let jit = JitContext::new(engine.jit()?, Arc::new(memory), limits.stack, budget);
-                if HAS_COMPILER {
-                    Ok(Self::Jit(jit))
-                } else {
-                    // What has no code is interpreted.
-                    Ok(Self::Tiered(Box::new(TieredBackend::beside(engine, jit))))
-                }
+                Ok(Self::Jit(jit))
             }
             Mode::Interpret | Mode::Tiered => TieredBackend::new(engine).map(Box::new).map(Self::Tiered),
         }

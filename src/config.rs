@@ -19,7 +19,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Mode {
     /// On their first call. The default. Without the feature `compiler`, functions run as the
-    /// code that packs have of them, or else in the interpreter.
+    /// code that packs have of them, or else as baseline code.
     #[default]
     Lazy,
     /// When they are defined, on all cores. Top-level expressions, which mostly run once, begin
@@ -30,7 +30,8 @@ pub enum Mode {
     Interpret,
     /// In the background, once they are hot in the interpreter. Long loops
     /// continue in compiled code, too (on-stack replacement). Without the feature `compiler`,
-    /// hot functions run as the code that packs have of them.
+    /// hot functions run as the code that packs have of them, or else as baseline code, and loops
+    /// stay in the interpreter.
     Tiered,
 }
 

@@ -1,8 +1,8 @@
 //! What `kal build` has made: running the program in an executable, and calling the functions
 //! of a library.
 //!
-//! What the image has no code for, or not for this processor, is interpreted: answers are the
-//! same.
+//! What the image has no code for, or not for this processor, is compiled by the baseline
+//! compiler: answers are the same.
 
 #![allow(unsafe_code)]
 

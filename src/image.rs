@@ -32,6 +32,7 @@ use mapped::MappedFile;
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "cli")]
 pub(crate) use shared_object::{SIZE_SYMBOL, START_SYMBOL};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -100,7 +101,9 @@ impl StoredSource {
     fn source_in(&self, image: &[u8]) -> &Source {
         self.source.get_or_make(|| {
             let text = image.get(self.text.clone()).unwrap_or_default();
-            Source::new(&*self.name, String::from_utf8_lossy(text))
+            // Looking for what is wrong takes several instructions for each byte.
+            let whole = str::from_utf8(text).map(Cow::Borrowed);
+            Source::new(&*self.name, whole.unwrap_or_else(|_| String::from_utf8_lossy(text)))
         })
     }
 }

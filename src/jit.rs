@@ -54,6 +54,7 @@ mod weak_table;
 mod worker;
 
 pub use bindings::{SharedBindings, WeakBindings};
+#[cfg(feature = "executable")]
 pub use code::ContextFreeCode;
 pub use columns::ColumnCode;
 pub use context::{DefinitionHandle, JitContext};
@@ -395,9 +396,9 @@ impl Jit {
     }
 
     /// Returns whether code of a tier is made by the baseline compiler. A debugger wants objects,
-    /// which only LLVM makes.
+    /// which only LLVM makes, where it is.
     fn is_baseline(&self, tier: Tier) -> bool {
-        tier == Tier::Quick && !self.options.debug_objects
+        tier == Tier::Quick && !(self.options.debug_objects && codegen::HAS_COMPILER)
     }
 
     /// Does work of the compiler on this thread, which may be in a call by a program: it

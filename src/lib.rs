@@ -128,7 +128,7 @@
 //! program and compiles what its expressions call in place of running them
 //! (`context::ahead`). An engine that is given an image finds in it what others find in the
 //! cache, and runs its code where it is mapped from the file. An executable is an image that is linked with this crate without its compiler, and
-//! so is a library for C. What has no code there runs on its tape.
+//! so is a library for C. What has no code there, the baseline compiler compiles.
 //!
 //! **What an engine keeps is held, and what is not held is used again**: names,
 //! variables, slots and code. A name is a number; a checked function, a

@@ -338,7 +338,7 @@ impl Pack {
     }
 
     /// Returns whether nothing is damaged that is checked only when it is used.
-    #[cfg(feature = "cli")]
+    #[cfg(any(test, feature = "cli"))]
     pub fn is_whole(&self) -> bool {
         let mut in_file = self.code_in_file.iter().chain(&self.text_in_file);
         self.has_origins() && in_file.all(FileSection::is_whole)

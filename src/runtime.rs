@@ -22,7 +22,9 @@ mod x86_64;
 pub use arguments::CallArguments;
 pub use callbacks::{Destination, RuntimeCallbacks, StopReason};
 pub use columns::run_columns;
-pub use entry::{enter_trampoline, is_context_free, on_thread_stack};
+#[cfg(feature = "executable")]
+pub use entry::is_context_free;
+pub use entry::{enter_trampoline, on_thread_stack};
 pub use execution::{DEFAULT_STACK, Execution, ExecutionMemory, Left};
 pub use fence::Fence;
 pub use slot::{Slot, Variable};

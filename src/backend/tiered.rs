@@ -239,7 +239,7 @@ impl TieredBackend {
         outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         let result = match self.jit.compiled_first() {
-            Some(context) if !self.interpreter.wants(expression) && context.takes_expression(expression) => {
+            Some(_) if !self.interpreter.wants(expression) && !self.is_too_large(expression) => {
                 let run = |context: &JitContext, interpreted: InterpretedTier<'_>| {
                     context.run(expression, outside, Some(interpreted))
                 };

@@ -15,6 +15,14 @@ use std::process::Command;
 /// The file of the runtime.
 const RUNTIME: &str = "libkal_runtime.a";
 
+/// A linker script that places what runs at each start side by side: the system maps pages of a
+/// file by sixteen, and each time takes microseconds.
+#[cfg(feature = "compiler")]
+const SECTIONS: &str = include_str!(concat!(env!("OUT_DIR"), "/executable-sections.ld"));
+/// Without a compiler nothing is built that starts.
+#[cfg(not(feature = "compiler"))]
+const SECTIONS: &str = "";
+
 /// What the runtime needs of the system. What the C library has is taken from there: then no
 /// other library need be loaded.
 const SYSTEM_LIBRARIES: [&str; 4] = ["-lpthread", "-ldl", "-lc", "-lm"];
@@ -124,7 +132,18 @@ pub(super) fn link(
         option.push(folder.path());
         option
     });
-    run(&options, arguments)?;
+    let script = write("sections.ld", SECTIONS.as_bytes())?;
+    let mut ordered = options.clone();
+    ordered.push({
+        let mut option = OsString::from("-Wl,-T,");
+        option.push(script);
+        option
+    });
+    // Not every linker knows such scripts, and without one the start takes a little longer.
+    let is_ordered = linked != Linked::Image && run(&ordered, arguments).is_ok();
+    if !is_ordered {
+        run(&options, arguments)?;
+    }
     // A device or a pipe is written to, and a link leads to the file that is replaced.
     let target = std::fs::canonicalize(output).unwrap_or_else(|_| output.to_owned());
     if std::fs::metadata(&target).is_ok_and(|data| !data.is_file() && !data.is_dir()) {

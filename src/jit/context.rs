@@ -2,13 +2,15 @@
 
 use super::batch;
 use super::bindings::{Bindings, CallAction, SharedBindings};
-use super::code::{CompiledCode, ContextFreeCode};
+use super::code::CompiledCode;
+#[cfg(feature = "executable")]
+use super::code::ContextFreeCode;
 use super::code_map::{CodeOwner, Finder};
 use super::definition::Definition;
 use super::formula::{Builtins, CompiledFormula};
 use super::osr::OsrCode;
 use super::reporter::Observer;
-use super::request::{Request, claim_pending, has_code_or_compiler, make_as, make_later, materialize};
+use super::request::{Request, claim_pending, make_as, make_later, materialize};
 use super::run::JitRun;
 use super::shapes;
 use super::slots::{CallTarget, HeldSlot};
@@ -16,7 +18,7 @@ use super::state::{Event, State};
 use super::tier::{self, Assumptions, CompilePlan, Tier};
 use super::{Jit, nanoseconds};
 use crate::budget::ContextBudget;
-use crate::codegen::{HAS_COMPILER, LoopEntry, gains_from_features};
+use crate::codegen::{LoopEntry, gains_from_features};
 use crate::failure::{CallTrace, Failure, RunFailure};
 use crate::float_environment::DefaultEnvironment;
 use crate::host::Outside;
@@ -438,21 +440,12 @@ impl JitContext {
         }
     }
 
-    /// Returns whether a name is bound to a function of this arity that has code, or can
-    /// be compiled.
+    /// Returns whether a name is bound to a function of this arity that can be compiled.
     pub fn is_bound(&self, name: Name, arity: u32) -> bool {
-        self.bindings.get(name).is_some_and(|(state, definition)| {
+        self.bindings.get(name).is_some_and(|(_, definition)| {
             let function = definition.function();
-            function.fits(arity)
-                && !self.jit.is_too_large(function)
-                && (state == State::Materialized
-                    || has_code_or_compiler(&self.jit, &self.bindings, &definition))
+            function.fits(arity) && !self.jit.is_too_large(function)
         })
-    }
-
-    /// Returns whether a top-level expression has code, or can be compiled.
-    pub fn takes_expression(&self, expression: &Arc<CheckedFunction>) -> bool {
-        !self.jit.is_too_large(expression) && (HAS_COMPILER || self.expression_code(expression, true).is_ok())
     }
 
     /// Deoptimises a function: all code calls it through its trampoline again,
@@ -601,6 +594,7 @@ impl JitContext {
 
     /// Returns the code that calls through a slot reach, if that needs no run; `None` as well
     /// before it has been called.
+    #[cfg(feature = "executable")]
     #[allow(unsafe_code)]
     pub fn context_free_code(&self, name: Name, slot: &HeldSlot) -> Option<ContextFreeCode> {
         let (_, definition) = self.bindings.get(name)?;

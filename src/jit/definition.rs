@@ -19,11 +19,9 @@ use crate::budget::ContextBudget;
 use crate::codegen::Entry;
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
-use crate::pack::CodeStore;
 use crate::process::Generation;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use std::mem;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 /// A checked function and its code.
@@ -31,8 +29,6 @@ pub(super) struct Definition {
     function: Arc<CheckedFunction>,
     state: Mutex<DefinitionState>,
     waiters: Waiters,
-    /// How many packs there were when its code was sought last.
-    sought: AtomicUsize,
 }
 
 /// What changes of a definition.
@@ -115,13 +111,7 @@ impl Definition {
     /// Creates a definition without code.
     pub(super) fn new(function: Arc<CheckedFunction>) -> Arc<Self> {
         let state = Mutex::new(DefinitionState { code: CodeState::Absent, shape: Shape::Own });
-        Arc::new(Self { function, state, waiters: Waiters::default(), sought: AtomicUsize::new(0) })
-    }
-
-    /// Returns whether its code may be in packs, and has not been sought in all of them.
-    pub(super) fn is_sought(&self, store: &CodeStore) -> bool {
-        let packs = store.packs();
-        self.sought.swap(packs, Ordering::Relaxed) != packs
+        Arc::new(Self { function, state, waiters: Waiters::default() })
     }
 
     /// Records that the definition replaces another, which has that code. If only

@@ -7,8 +7,8 @@ use super::definition::Definition;
 use super::slots::CallTarget;
 use super::tier::CompilePlan;
 use super::worker::Urgency;
-use super::{Jit, batch, refusal};
-use crate::codegen::{CodegenError, HAS_COMPILER, may_loop};
+use super::{Jit, batch};
+use crate::codegen::may_loop;
 use crate::failure::Failure;
 use crate::process::Generation;
 use crate::stop::StopHandle;
@@ -142,18 +142,6 @@ pub(super) fn materialize(
     }
 }
 
-/// Returns whether a definition can be run as code: it has some, or some is found, or there
-/// is a compiler.
-pub(super) fn has_code_or_compiler(
-    jit: &Arc<Jit>,
-    bindings: &Bindings,
-    definition: &Arc<Definition>,
-) -> bool {
-    HAS_COMPILER
-        || install_present(jit, bindings, definition).is_some()
-        || definition.is_sought(&jit.store) && batch::body_found(jit, bindings, definition).is_some()
-}
-
 /// Returns the body of a definition, compiled if needed.
 fn body(
     jit: &Arc<Jit>,
@@ -168,9 +156,6 @@ fn body(
         return Ok(body);
     }
     let function = definition.function();
-    if !HAS_COMPILER {
-        return Err(refusal::ungenerated(&CodegenError::Absent, function));
-    }
     let stopper = StopHandle::new(bindings.memory().clone());
     let certain = if may_interpret { Vec::new() } else { bindings.certain(jit, function) };
     let mut first = claim_pending(jit, bindings, certain);

@@ -7,7 +7,7 @@
 use super::bindings::{Bindings, CallAction};
 use super::code_map::CodeOwner;
 use super::osr::HotLoops;
-use super::request::{has_code_or_compiler, materialize};
+use super::request::materialize;
 use super::slots::CallTarget;
 use super::state::State;
 use super::tier::{self, Tier};
@@ -62,12 +62,8 @@ impl JitRun<'_> {
         self.bindings.get(target.name).is_some_and(|(state, definition)| {
             let function = definition.function();
             let has_code = state == State::Materialized;
-            let is_code = || {
-                has_code
-                    || !self.jit.is_too_large(function)
-                        && has_code_or_compiler(self.jit, self.bindings, &definition)
-            };
-            function.fits(target.arity) && (interpreted.takes(target.name, has_code) || !is_code())
+            let is_code = has_code || !self.jit.is_too_large(function);
+            function.fits(target.arity) && (interpreted.takes(target.name, has_code) || !is_code)
         })
     }
 

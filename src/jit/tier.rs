@@ -10,7 +10,7 @@
 //! program gets the same code in every run.
 
 use super::worker::Urgency;
-use crate::codegen::{CompileOptions, Level};
+use crate::codegen::{CompileOptions, HAS_COMPILER, Level};
 use crate::fingerprint::Fingerprint;
 use crate::host::Builtin;
 use crate::name::Name;
@@ -67,11 +67,11 @@ pub(super) struct Callees<'a> {
 }
 
 impl CompilePlan {
-    /// Plans optimised code into which nothing is inlined.
+    /// Plans code into which nothing is inlined, of the best tier that there is.
     pub(super) fn alone(options: CompileOptions, builtins: Vec<(Name, Builtin)>) -> Self {
         let assumptions = Assumptions { inlined: Vec::new(), builtins };
         Self {
-            tier: Tier::Full,
+            tier: if HAS_COMPILER { Tier::Full } else { Tier::Quick },
             options,
             assumptions,
             hot_after: None,
@@ -82,9 +82,10 @@ impl CompilePlan {
 }
 
 impl TierUp {
-    /// Returns the tier of a function's first code.
+    /// Returns the tier of a function's first code. Without a compiler there is the baseline only.
     pub(super) fn first(self, level: Level) -> Tier {
         match self {
+            Self::After(_) | Self::Never if !HAS_COMPILER => Tier::Quick,
             Self::After(_) if level > Level::O0 => Tier::Quick,
             Self::After(_) | Self::Never => Tier::Full,
         }
@@ -99,13 +100,15 @@ impl TierUp {
         known: &Callees<'_>,
     ) -> CompilePlan {
         let (options, inlined, hot_after) = match (tier, self) {
-            (Tier::Quick, Self::After(calls)) => {
-                (CompileOptions { level: Level::O0, ..options }, Vec::new(), Some(calls))
+            (Tier::Quick, _) => {
+                let hot_after = match self {
+                    Self::After(calls) => Some(calls).filter(|_| HAS_COMPILER),
+                    Self::Never => None,
+                };
+                (CompileOptions { level: Level::O0, ..options }, Vec::new(), hot_after)
             }
-            (Tier::Quick | Tier::Full, _) if options.level >= Level::O2 => {
-                (options, inlinable(function, known), None)
-            }
-            (Tier::Quick | Tier::Full, _) => (options, Vec::new(), None),
+            (Tier::Full, _) if options.level >= Level::O2 => (options, inlinable(function, known), None),
+            (Tier::Full, _) => (options, Vec::new(), None),
         };
         let builtins = builtins(inlined.iter().chain([function]), known.builtin);
         CompilePlan {
@@ -348,8 +351,9 @@ mod tests {
 
     #[test]
     fn first_code_is_baseline_code_if_there_is_better() {
+        let best = if HAS_COMPILER { Tier::Full } else { Tier::Quick };
         let tiers = TierUp::After(10);
-        assert_eq!((tiers.first(Level::O2), tiers.first(Level::O0)), (Tier::Quick, Tier::Full));
-        assert_eq!(TierUp::Never.first(Level::O2), Tier::Full);
+        assert_eq!((tiers.first(Level::O2), tiers.first(Level::O0)), (Tier::Quick, best));
+        assert_eq!(TierUp::Never.first(Level::O2), best);
     }
 }

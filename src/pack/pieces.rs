@@ -167,7 +167,7 @@ impl FileSection {
     }
 
     /// Returns whether all of it is as it should be.
-    #[cfg(feature = "cli")]
+    #[cfg(any(test, feature = "cli"))]
     pub(super) fn is_whole(&self) -> bool {
         Self::hashes(&self.read, self.start, self.len).is_some_and(|hashes| *hashes == *self.hashes)
     }

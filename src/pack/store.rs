@@ -99,11 +99,6 @@ impl CodeStore {
         self.others.is_some() || self.kept(|kept| kept.contains_key(source))
     }
 
-    /// Returns how many packs of earlier runs there are.
-    pub fn packs(&self) -> usize {
-        steadily(|| self.packs.read().len())
-    }
-
     /// Returns whether there is code of earlier runs.
     pub fn has_packs(&self) -> bool {
         steadily(|| !self.packs.read().is_empty())
