@@ -46,12 +46,20 @@ impl JitRun<'_> {
     }
 
     fn destination(&mut self, trampoline: usize) -> Result<Destination, Failure> {
-        let Some((_, target)) = self.jit.slots.target(trampoline) else {
+        let Some((slot, target)) = self.jit.slots.target(trampoline) else {
             return Err(Failure::internal("a trampoline has no slot"));
         };
         if self.is_interpreted(target) {
             self.tape = Some(target.name);
             return Ok(Destination::Interpreter(target.arity));
+        }
+        if self.interpreted.is_none() && self.bindings.place_layer_of(self.jit, target.name) {
+            // The slots of the layer lead to its code now, and as with all others that are called
+            // through these, nothing need be bound.
+            let body = self.bindings.memory().slot(slot);
+            if ![0, trampoline].contains(&body) {
+                return Ok(Destination::Body(body));
+            }
         }
         self.body_of(target).map(Destination::Body)
     }
@@ -68,9 +76,6 @@ impl JitRun<'_> {
     }
 
     fn body_of(&mut self, target: CallTarget) -> Result<usize, Failure> {
-        if self.interpreted.is_none() {
-            self.bindings.place_layer_of(self.jit, target.name);
-        }
         match self.bindings.call(self.jit, target) {
             CallAction::Ready(body) => Ok(body),
             CallAction::Wait(definition) => {

@@ -19,20 +19,20 @@ use std::sync::Arc;
 
 impl Bindings {
     /// Places the code of the layer that defines a name, once, if earlier runs have made
-    /// some and nothing that it assumes has changed.
-    pub(in crate::jit) fn place_layer_of(&self, jit: &Arc<Jit>, name: Name) {
+    /// some and nothing that it assumes has changed. Returns whether it has.
+    pub(in crate::jit) fn place_layer_of(&self, jit: &Arc<Jit>, name: Name) -> bool {
         if self.table(|table| table.unplaced(name).is_none()) || self.is_observed() {
-            return;
+            return false;
         }
         self.table(|table| {
-            let Some(at) = table.unplaced(name) else { return };
+            let Some(at) = table.unplaced(name) else { return false };
             // What it holds is the block's then.
             let LayerBlock { layer, code: _held } = table.blocks.swap_remove(at);
             // What the layer takes for a function of the host may be defined by now.
             let is_hidden = jit.hosts.names().any(|name| layer.calls(name) && table.is_bound(name));
             let may_place = !table.is_inspected && !is_hidden;
             let Some(block) = may_place.then(|| CodeBlock::of(jit, &layer, &self.budget)).flatten() else {
-                return;
+                return false;
             };
             block.add_user(&self.run_epoch);
             if table.sharing.is_some() {
@@ -62,7 +62,8 @@ impl Bindings {
             };
             let others: FxHashSet<Slot> = table.bindings.names().filter_map(other).collect();
             block.lead(jit, &self.memory, &others);
-        });
+            true
+        })
     }
 }
 
