@@ -13,7 +13,7 @@ impl Compiler {
     pub fn set_stack(&mut self, _: usize) {}
 
     pub fn object(&mut self, _: &[Body<'_>], _: &Names, _: CompileOptions) -> Result<Vec<u8>, CodegenError> {
-        Err(CodegenError::Absent)
+        Err(absent())
     }
 
     pub fn listing(
@@ -23,8 +23,12 @@ impl Compiler {
         _: &Names,
         _: CompileOptions,
     ) -> Result<Vec<u8>, CodegenError> {
-        Err(CodegenError::Absent)
+        Err(absent())
     }
+}
+
+fn absent() -> CodegenError {
+    CodegenError::Target("this build of Kal has no compiler (feature `compiler`)".into())
 }
 
 pub fn initialize() {}

@@ -3,10 +3,7 @@
 /// Why code could not be generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodegenError {
-    /// This build has no compiler.
-    #[error("this build of Kal has no compiler (feature `compiler`)")]
-    Absent,
-    /// LLVM cannot generate code for this machine.
+    /// LLVM cannot generate code for this machine, or is not in this build.
     #[error("no code can be generated for this machine: {0}")]
     Target(String),
     /// A bug in Kal: it generates code that LLVM refuses, or relies on

@@ -11,9 +11,7 @@ use std::sync::Arc;
 pub(super) fn ungenerated(error: &CodegenError, function: &Arc<CheckedFunction>) -> Failure {
     match error {
         CodegenError::Internal(_) => internal(error.to_string(), function),
-        CodegenError::Absent | CodegenError::Target(_) | CodegenError::TooLarge(..) => {
-            refused(error.to_string(), function)
-        }
+        CodegenError::Target(_) | CodegenError::TooLarge(..) => refused(error.to_string(), function),
     }
 }
 
