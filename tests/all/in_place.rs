@@ -1,7 +1,7 @@
 //! Images in files: code is used where it is there, and all of one is checked once.
 
 use crate::binary::finish;
-use crate::caching::World;
+use crate::caching::{CachedRun, World};
 use crate::images::load;
 use crate::marks::{is_marked, leave_alone};
 use kal::source::Source;
@@ -171,4 +171,21 @@ fn an_image_is_checked_as_a_whole_until_it_has_been_left_alone() {
         leave_alone(&image);
         assert_eq!(run(), out);
     }
+}
+
+#[test]
+fn code_of_the_cache_that_an_image_has_better_is_not_placed() {
+    let (world, image) = imaged(&program(0..FUNCTIONS));
+    let image = image.to_str().expect("it is a text");
+    let alone = world.run(&["--image", image, "p.kal"]);
+    world.run(&["p.kal"]);
+    let cached = world.run(&["p.kal"]);
+    let code = |run: &CachedRun| run.count("context_code_bytes").expect("it is counted");
+    assert!(code(&cached) > 100_000, "it has code of its own");
+    let beside = world.run(&["--image", image, "p.kal"]);
+    assert_eq!(beside.out, alone.out);
+    // The expression may have that of the cache.
+    assert!(code(&beside).abs_diff(code(&alone)) < 1000, "{} {}", code(&alone), code(&beside));
+    // What is called through a slot of a layer need not be bound.
+    assert!([alone, cached, beside].iter().all(|run| run.count("loaded_functions") < Some(10)));
 }

@@ -161,3 +161,20 @@ fn only_eager_mode_needs_a_compiler() {
     assert!(error.to_string().contains("this build of Kal has no compiler"), "{error}");
     assert_eq!(Engine::llvm_version(), None);
 }
+
+#[test]
+fn what_has_no_code_is_compiled_by_the_baseline_compiler() {
+    let mut context = Engine::new().and_then(|engine| engine.context()).expect("it starts");
+    context.eval("def f(x) x * 7").expect("it is right");
+    assert_eq!(context.stats().context_code_bytes, 0, "nothing is called yet");
+    assert_eq!(context.eval("f(6)").expect("it is right"), Some(42.0));
+    let stats = context.stats();
+    assert!(stats.context_code_bytes > 0 && stats.context_tape_bytes == 0, "{stats:?}");
+    context.eval("def f(x) x + 1").expect("it is right");
+    assert_eq!(context.eval("f(6)").expect("it is right"), Some(7.0));
+    let never = Engine::with_config(Config::new().tier_up(kal::TierUp::Never).level(kal::Level::O0));
+    let mut context = never.and_then(|engine| engine.context()).expect("it starts");
+    assert_eq!(context.eval("def g(x) x * 3; g(5)").expect("it is right"), Some(15.0));
+    let formula = context.formula("a * 2 + g(a)", &["a"]).expect("it is right");
+    assert_eq!(formula.call(&mut context, &[4.0]).expect("it runs"), 20.0);
+}
