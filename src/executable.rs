@@ -43,6 +43,7 @@ const fn build_mark() -> [u8; MARK.len() + 32] {
 /// # Safety
 /// The code in the image may be run: it was made by [`ImageBuilder`](crate::ImageBuilder), and only trusted users could change it.
 pub unsafe fn run(image: &'static [u8]) -> u8 {
+    open_standard_streams();
     let mut reporter = Reporter::new(Colors::of_terminal());
     let image = Image::read("this program".to_owned(), Arc::new(image));
     let image = image.map_err(|error| Error::ImageRequired(error.to_string()));
@@ -54,6 +55,19 @@ pub unsafe fn run(image: &'static [u8]) -> u8 {
         }
     };
     exit::leave(reporter.ended(exit))
+}
+
+/// Opens the standard streams that are closed, on `/dev/null`: the next file that is opened would be
+/// taken for them. A program whose `main` is Rust's does so by itself.
+fn open_standard_streams() {
+    let stream = |fd| libc::pollfd { fd, events: 0, revents: 0 };
+    let mut streams = [0, 1, 2].map(stream);
+    // SAFETY: it is given an array and its length.
+    unsafe { libc::poll(streams.as_mut_ptr(), streams.len() as libc::nfds_t, 0) };
+    for _ in streams.iter().filter(|stream| stream.revents & libc::POLLNVAL != 0) {
+        // SAFETY: the path is a C string. It gets the lowest number that is free.
+        unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) };
+    }
 }
 
 fn start(image: &Image, reporter: &mut Reporter) -> Result<Exit, Error> {

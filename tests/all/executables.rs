@@ -101,6 +101,21 @@ fn programs_say_the_same_as_executables() {
 }
 
 #[test]
+fn a_closed_standard_input_is_an_empty_one_and_an_ignored_interrupt_is_ignored() {
+    let folder = Folder::new();
+    let source = folder.write("read.kal", "read()\n(for i = 1, i < 3e8 in i / 3) + 7\n");
+    let made = build(&[&source, "-o", &folder.name("read")]);
+    assert_eq!((made.out(), made.err(), made.code), ("", "", Some(0)));
+    // The signal comes before the shell becomes the program, or while it runs.
+    let script = r#"trap "" INT; (sleep 0.05; kill -INT $$) & exec "$@" <&-"#;
+    for program in [&[folder.name("read")][..], &[env!("CARGO_BIN_EXE_kal").into(), source]] {
+        let mut command = Command::new("sh");
+        let ran = finish(command.args(["-c", script, "sh"]).args(program).env("KAL_CACHE", "off"));
+        assert_eq!((ran.out(), ran.err(), ran.code), ("nan\n7\n", "", Some(0)), "{program:?}");
+    }
+}
+
+#[test]
 fn a_program_that_its_own_modules_import_is_in_its_executable_twice() {
     let folder = Folder::new();
     let source = folder.write("pair.kal", "import other\ndef pair(n) other.next(n) + 1\n");
