@@ -20,6 +20,8 @@ import numexpr
 import numpy as np
 import polars as pl
 
+import twenty
+
 ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
 TURNS = 5
 random = np.random.default_rng(1)
@@ -143,43 +145,7 @@ def kepler():
 
 def nested():
     x, y = column(-4, 4), column(-4, 4)
-
-    def choose(condition, one, other):
-        return np.where(condition, one, other)
-
-    def parts(choose):
-        def k1(x):
-            return (x + 1) * 0.5
-
-        def k4(x):
-            return (choose(k1(x) > 1, k1(x) - 1, x + 1) + k1(x)) * 0.25
-
-        def k5(x, y):
-            return k4(x) + k4(y)
-
-        def k6(x, y):
-            return choose(k5(x, y) > x, k5(x, y), y)
-
-        def k7(x, y):
-            return k6(x, y) - k6(y, x)
-
-        return lambda x, y: k7(x, y) * 2 + k7(y, x)
-
-    @numba.njit
-    def k4(x):
-        k1 = (x + 1) * 0.5
-        return ((k1 - 1 if k1 > 1 else x + 1) + k1) * 0.25
-
-    @numba.njit
-    def k6(x, y):
-        k5 = k4(x) + k4(y)
-        return k5 if k5 > x else y
-
-    def one(x, y):
-        return (k6(x, y) - k6(y, x)) * 2 + (k6(y, x) - k6(x, y))
-
-    with_numpy = parts(choose)
-    return {"x": x, "y": y}, lambda: with_numpy(x, y), None, numba.vectorize(["f8(f8,f8)"])(one), None
+    return {"x": x, "y": y}, lambda: twenty.with_numpy(x, y), None, twenty.vectorized, None
 
 
 def interest():

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import timeit
+from pathlib import Path
 
 for name in ["OMP", "NUMEXPR", "NUMBA", "OPENBLAS"]:
     os.environ[f"{name}_NUM_THREADS"] = "1"
@@ -20,6 +21,10 @@ import numexpr  # noqa: E402
 import numpy as np  # noqa: E402
 
 import kal  # noqa: E402
+
+KERNELS = Path(__file__).resolve().parents[3] / "benches/columns"
+sys.path.insert(0, str(KERNELS))
+import twenty  # noqa: E402
 
 ROWS = 1_000_000
 TURNS = 15
@@ -70,58 +75,9 @@ def tax():
 def nested():
     x, y = random.uniform(-4, 4, ROWS), random.uniform(-4, 4, ROWS)
     session = kal.Session()
-    session.eval("""
-def k0(x) x + 1
-def k1(x) k0(x) * 0.5
-def k2(x) if k1(x) > 1 then k1(x) - 1 else k0(x)
-def k3(x) k2(x) + k1(x)
-def k4(x) k3(x) * 0.25
-def k5(x y) k4(x) + k4(y)
-def k6(x y) if k5(x, y) > x then k5(x, y) else y
-def k7(x y) k6(x, y) - k6(y, x)
-def nested(x y) k7(x, y) * 2 + k7(y, x)
-""")
-
-    def array4(x):
-        k1 = (x + 1) * 0.5
-        return (np.where(k1 > 1, k1 - 1, x + 1) + k1) * 0.25
-
-    def array6(x, y):
-        k5 = array4(x) + array4(y)
-        return np.where(k5 > x, k5, y)
-
-    def with_numpy():
-        k7 = array6(x, y) - array6(y, x)
-        return k7 * 2 + (array6(y, x) - array6(x, y))
-
-    def text4(x):
-        k1 = f"(({x} + 1) * 0.5)"
-        return f"((where({k1} > 1, {k1} - 1, {x} + 1) + {k1}) * 0.25)"
-
-    def text6(x, y):
-        k5 = f"({text4(x)} + {text4(y)})"
-        return f"where({k5} > {x}, {k5}, {y})"
-
-    def text7(x, y):
-        return f"({text6(x, y)} - {text6(y, x)})"
-
-    @numba.njit
-    def k4(x):
-        k1 = (x + 1) * 0.5
-        return ((k1 - 1 if k1 > 1 else x + 1) + k1) * 0.25
-
-    @numba.njit
-    def k6(x, y):
-        k5 = k4(x) + k4(y)
-        return k5 if k5 > x else y
-
-    @numba.vectorize(["f8(f8,f8)"])
-    def vectorized(x, y):
-        k7 = k6(x, y) - k6(y, x)
-        return k7 * 2 + (k6(y, x) - k6(x, y))
-
-    numexpr_text = f"{text7('x', 'y')} * 2 + {text7('y', 'x')}"
-    return (x, y), session["nested"], with_numpy, numexpr_text, vectorized
+    session.load(KERNELS / "kernels.kal")
+    with_numpy, vectorized = twenty.with_numpy, twenty.vectorized
+    return (x, y), session["nested"], lambda: with_numpy(x, y), twenty.NUMEXPR, vectorized
 
 
 def interest():
