@@ -20,7 +20,11 @@ use crate::terminal::outcome::printed;
 use crate::terminal::report::{Colors, Reporter};
 use crate::tier::{Level, TierUp};
 pub use library::{ContextFreeCode, Library, LibraryContext, described};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
+use rustix::stdio;
 use std::ops::ControlFlow;
+use std::os::fd::IntoRawFd;
 use std::sync::Arc;
 
 /// What a runtime says of its build, in the bytes of its file.
@@ -60,19 +64,18 @@ pub unsafe fn run(image: &'static [u8]) -> u8 {
 /// Opens the standard streams that are closed, on `/dev/null`: the next file that is opened would be
 /// taken for them. A program whose `main` is Rust's does so by itself.
 fn open_standard_streams() {
-    let stream = |fd| libc::pollfd { fd, events: 0, revents: 0 };
-    let mut streams = [0, 1, 2].map(stream);
-    // SAFETY: it is given an array and its length.
-    unsafe { libc::poll(streams.as_mut_ptr(), streams.len() as libc::nfds_t, 0) };
-    for _ in streams.iter().filter(|stream| stream.revents & libc::POLLNVAL != 0) {
-        // SAFETY: the path is a C string. It gets the lowest number that is free.
-        unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) };
+    let all = [stdio::stdin(), stdio::stdout(), stdio::stderr()];
+    let mut streams = all.each_ref().map(|stream| PollFd::new(stream, PollFlags::empty()));
+    let _ = poll(&mut streams, Some(&Timespec::default()));
+    for _ in streams.iter().filter(|stream| stream.revents().contains(PollFlags::NVAL)) {
+        // It gets the lowest number that is free, and stays open.
+        let _ = rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty()).map(IntoRawFd::into_raw_fd);
     }
 }
 
 fn start(image: &Image, reporter: &mut Reporter) -> Result<Exit, Error> {
     let program = image.program().ok_or_else(|| Error::ImageRequired("there is no program in it".into()))?;
-    let engine = Engine::with_config(config(image))?;
+    let engine = Engine::with_config(config(image).keep_texts(false))?;
     let mut context = engine.context()?;
     context
         .set_arguments(std::env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect());
@@ -93,8 +96,7 @@ pub(crate) fn config(image: &Image) -> Config {
     let info = image.info();
     let level = Level::ALL.into_iter().find(|level| *level as u8 == info.level).unwrap_or_default();
     let limits = Limits { stack: STACK, max_nesting: info.max_nesting, ..Limits::default() };
-    let config = Config::new().image(image.clone()).level(level).tier_up(TierUp::Never);
-    config.keep_texts(false).limits(limits)
+    Config::new().image(image.clone()).level(level).tier_up(TierUp::Never).limits(limits)
 }
 
 /// The stack of programs, in bytes: that of the command.

@@ -6,7 +6,7 @@
 use crate::executable::BUILD_MARK;
 use crate::image::{SIZE_SYMBOL, START_SYMBOL};
 use crate::terminal::file::write_atomically;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -109,11 +109,9 @@ pub(super) fn link(
         Linked::Executable => ["-no-pie", "-static-libgcc"].map(OsString::from).to_vec(),
         Linked::Library { exports, .. } => {
             let script = write("exports.map", version_script(exports).as_bytes())?;
-            let mut option = OsString::from("-Wl,--version-script=");
-            option.push(script);
-            let mut soname = OsString::from("-Wl,-soname,");
-            soname.push(output.file_name().unwrap_or_default());
-            vec!["-shared".into(), "-fPIC".into(), "-O2".into(), option, soname]
+            let script = joined("-Wl,--version-script=", script);
+            let soname = joined("-Wl,-soname,", output.file_name().unwrap_or_default());
+            vec!["-shared".into(), "-fPIC".into(), "-O2".into(), script, soname]
         }
     };
     options.extend(arguments.linker.iter().map(|name| format!("-fuse-ld={name}").into()));
@@ -127,20 +125,12 @@ pub(super) fn link(
     }
     options.extend(["-o".into(), made.clone().into()]);
     // The assembler looks for what it includes there.
-    options.push({
-        let mut option = OsString::from("-Wa,-I");
-        option.push(folder.path());
-        option
-    });
-    let script = write("sections.ld", SECTIONS.as_bytes())?;
-    let mut ordered = options.clone();
-    ordered.push({
-        let mut option = OsString::from("-Wl,-T,");
-        option.push(script);
-        option
-    });
+    options.push(joined("-Wa,-I", folder.path()));
     // Not every linker knows such scripts, and without one the start takes a little longer.
-    let is_ordered = linked != Linked::Image && run(&ordered, arguments).is_ok();
+    let is_ordered = linked != Linked::Image && {
+        let script = joined("-Wl,-T,", write("sections.ld", SECTIONS.as_bytes())?);
+        run(&[&options[..], &[script]].concat(), arguments).is_ok()
+    };
     if !is_ordered {
         run(&options, arguments)?;
     }
@@ -151,6 +141,13 @@ pub(super) fn link(
         return write_atomically(&target, &bytes).map_err(failed(output));
     }
     std::fs::rename(&made, &target).map_err(failed(output))
+}
+
+/// Returns an option with what it is for.
+fn joined(option: &str, value: impl AsRef<OsStr>) -> OsString {
+    let mut option = OsString::from(option);
+    option.push(value);
+    option
 }
 
 /// Runs the C compiler.

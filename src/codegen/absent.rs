@@ -13,7 +13,7 @@ impl Compiler {
     pub fn set_stack(&mut self, _: usize) {}
 
     pub fn object(&mut self, _: &[Body<'_>], _: &Names, _: CompileOptions) -> Result<Vec<u8>, CodegenError> {
-        Err(absent())
+        Err(CodegenError::Absent)
     }
 
     pub fn listing(
@@ -23,12 +23,8 @@ impl Compiler {
         _: &Names,
         _: CompileOptions,
     ) -> Result<Vec<u8>, CodegenError> {
-        Err(absent())
+        Err(CodegenError::Absent)
     }
-}
-
-fn absent() -> CodegenError {
-    CodegenError::Target("this build of Kal has no compiler (feature `compiler`)".into())
 }
 
 pub fn initialize() {}

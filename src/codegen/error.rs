@@ -3,7 +3,11 @@
 /// Why code could not be generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodegenError {
-    /// LLVM cannot generate code for this machine, or is not in this build.
+    /// This build has no compiler.
+    #[cfg(not(feature = "compiler"))]
+    #[error("this build of Kal has no compiler (feature `compiler`)")]
+    Absent,
+    /// LLVM cannot generate code for this machine.
     #[error("no code can be generated for this machine: {0}")]
     Target(String),
     /// A bug in Kal: it generates code that LLVM refuses, or relies on

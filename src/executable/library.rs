@@ -40,8 +40,7 @@ impl Library {
     pub unsafe fn open(image: &'static [u8]) -> Result<Self, Error> {
         let image = Image::read("this library".to_owned(), Arc::new(image));
         let image = image.map_err(|error| Error::ImageRequired(error.to_string()))?;
-        // Contexts after the first take what that has read.
-        let engine = Engine::with_config(config(&image).keep_texts(true))?;
+        let engine = Engine::with_config(config(&image))?;
         Ok(Self { image, engine })
     }
 

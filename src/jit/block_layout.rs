@@ -65,6 +65,8 @@ impl BlockLayout {
         let all = LinkedPack::all_links(&packs)?;
         let opening = layer.text().opening();
         let mut linked = Vec::with_capacity(all.iter().map(|links| links.len()).sum());
+        // How much of each pack is placed, and whether it can be where it is in the pack.
+        let mut used = vec![(0, true); packs.len()];
         let order = |code: &LinkedCode, link: Option<PackedLink>| {
             (code.position, link.is_none_or(|link| link.tier == Tier::Quick), code.pack)
         };
@@ -74,6 +76,9 @@ impl BlockLayout {
                 let Some(link) = links.link(number) else { return };
                 let position = (link.item as usize).checked_sub(opening.start);
                 let Some(position) = position.filter(|position| *position < opening.len()) else { return };
+                let (bytes, is_aligned) = &mut used[pack];
+                *bytes += link.len as usize;
+                *is_aligned &= link.start.is_multiple_of(ALIGNMENT as u32);
                 let (position, pack) = (position as u32, pack as u32);
                 let code = LinkedCode { position, pack, link: number, offset: link.start };
                 let place = Some(order(&code, Some(link)));
@@ -89,14 +94,13 @@ impl BlockLayout {
         if !is_sorted {
             linked.sort_unstable_by_key(|code| order(code, all[code.pack as usize].link(code.link)));
         }
-        linked.dedup_by_key(|code| code.position);
-        // How much of each pack is placed, and whether it can be where it is in the pack.
-        let mut used = vec![(0, true); packs.len()];
-        for code in &linked {
-            let (bytes, is_aligned) = &mut used[code.pack as usize];
-            *bytes += all[code.pack as usize].link(code.link)?.len as usize;
-            *is_aligned &= code.offset.is_multiple_of(ALIGNMENT as u32);
-        }
+        linked.dedup_by(|code, better| {
+            let is_worse = code.position == better.position;
+            if is_worse && let Some(link) = all[code.pack as usize].link(code.link) {
+                used[code.pack as usize].0 -= link.len as usize;
+            }
+            is_worse
+        });
         let mut size = 0;
         let mut take = |bytes: usize| {
             let offset = size;

@@ -11,6 +11,8 @@ use std::sync::Arc;
 pub(super) fn ungenerated(error: &CodegenError, function: &Arc<CheckedFunction>) -> Failure {
     match error {
         CodegenError::Internal(_) => internal(error.to_string(), function),
+        #[cfg(not(feature = "compiler"))]
+        CodegenError::Absent => refused(error.to_string(), function),
         CodegenError::Target(_) | CodegenError::TooLarge(..) => refused(error.to_string(), function),
     }
 }

@@ -78,21 +78,20 @@ pub(crate) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idl
     idle
 }
 
-/// Makes the system call [`interrupt`] for Ctrl-C.
+/// Makes the system call [`interrupt`] for Ctrl-C. A process that is started with the signal
+/// ignored, as in the background, leaves it so.
 fn handle_signal() {
     // SAFETY: all zeros is a value of this structure, which has no flags and no mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: nothing is changed, and there is room for what the action is now.
+    unsafe { libc::sigaction(libc::SIGINT, std::ptr::null(), &raw mut action) };
+    if action.sa_sigaction == libc::SIG_IGN {
+        return;
+    }
     action.sa_sigaction = interrupt as extern "C" fn(libc::c_int) as libc::sighandler_t;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: as above.
-    let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: the action is complete, and the handler does only what one may do.
-    unsafe { libc::sigaction(libc::SIGINT, &raw const action, &raw mut before) };
-    // A process that is started with the signal ignored, as in the background, leaves it so.
-    if before.sa_sigaction == libc::SIG_IGN {
-        // SAFETY: it is the action that was.
-        unsafe { libc::sigaction(libc::SIGINT, &raw const before, std::ptr::null_mut()) };
-    }
+    unsafe { libc::sigaction(libc::SIGINT, &raw const action, std::ptr::null_mut()) };
 }
 
 /// Handles Ctrl-C. A signal handler may come between any two instructions: this one reads the
