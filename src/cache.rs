@@ -29,6 +29,8 @@ mod library;
 mod lock;
 mod mark;
 mod options;
+mod pack_file;
+mod reading;
 mod session;
 mod trust;
 

@@ -85,7 +85,7 @@ pub(crate) struct EngineInner {
     /// The built-in operators.
     operators: Arc<Operators>,
     budget: Arc<MemoryBudget>,
-    cache: Option<Cache>,
+    cache: Option<Arc<Cache>>,
     /// Why images are not used.
     image_failures: Vec<String>,
     /// Why the snapshot of the prelude is not used, if there is one.
@@ -243,7 +243,7 @@ impl Engine {
     /// the nanoseconds that reading the cache took.
     pub(crate) fn loaded(&self) -> (u64, u64) {
         let functions = self.0.environment.as_ref().map_or(0, |known| known.loaded.load(Ordering::Relaxed));
-        (functions, self.0.cache.as_ref().map_or(0, Cache::nanoseconds))
+        (functions, self.0.cache.as_ref().map_or(0, |cache| cache.nanoseconds()))
     }
 
     /// Returns whether the items of a text are kept for later runs.
@@ -355,7 +355,7 @@ impl Engine {
 
     /// Removes and returns what has happened in the [cache](Config::cache), in order.
     pub fn take_cache_events(&self) -> Vec<CacheEvent> {
-        self.0.cache.as_ref().map(Cache::take_events).unwrap_or_default()
+        self.0.cache.as_ref().map(|cache| cache.take_events()).unwrap_or_default()
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -436,12 +436,12 @@ impl Engine {
 ///
 /// # Errors
 /// [`Error::ImageRequired`].
-fn cache(config: &Config) -> Result<(Option<Cache>, Vec<String>), Error> {
+fn cache(config: &Config) -> Result<(Option<Arc<Cache>>, Vec<String>), Error> {
     if config.mode == Mode::Interpret {
         return Ok((None, Vec::new()));
     }
     if config.is_for_image {
-        return Ok((Some(Cache::new(None, Vec::new(), false).keeping_all()), Vec::new()));
+        return Ok((Some(Arc::new(Cache::new(None, Vec::new(), false).keeping_all())), Vec::new()));
     }
     let (mut packs, mut failures) = (Vec::new(), Vec::new());
     let present = FeatureSet::present();
@@ -458,6 +458,11 @@ fn cache(config: &Config) -> Result<(Option<Cache>, Vec<String>), Error> {
         (Some(cache), Some(engine)) => Some(stored::load(cache.keeping_all(), engine, config)),
         (cache, _) => cache,
     };
+    let cache = cache.map(Arc::new);
+    if let Some(cache) = &cache {
+        let unread = Arc::downgrade(cache);
+        cache.store().set_unread(unread);
+    }
     Ok((cache, failures))
 }
 
@@ -493,7 +498,7 @@ impl EngineInner {
 
     /// Returns the cache, if there is one.
     pub(crate) fn cache(&self) -> Option<&Cache> {
-        self.cache.as_ref()
+        self.cache.as_deref()
     }
 
     /// Returns where texts are read that earlier runs have checked, if there is a cache.

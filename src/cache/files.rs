@@ -1,31 +1,29 @@
 //! The packs of an engine's programs, in files.
 
-use super::folder::{ABANDONED, ENDING, ENDING_WITHOUT_CODE, UNFINISHED, of_this_target, shortened};
+use super::folder::{ABANDONED, UNFINISHED, shortened};
 use super::image_text::{ImageText, identity};
 use super::lock::TextLock;
-use super::mark::WholeMark;
+use super::pack_file::{FoundPacks, OwnPack, PackFile, PackFolder, packs};
 use super::{CacheEvent, CacheOptions, CheckedText, CheckedTexts, trust};
-use crate::bytes::{Damage, SharedParts};
+use crate::bytes::SharedParts;
 use crate::codegen;
 use crate::fingerprint::Fingerprint;
 use crate::pack::links::CodeLinks;
 use crate::pack::origin::CodeOrigin;
 use crate::pack::portable::PortableCode;
 use crate::pack::store::{KeptCode, MadeCode};
-use crate::pack::{self, CodeStore, Pack, PackContents, PackInput, SecretKey};
+use crate::pack::{self, CodeStore, Pack, PackContents, SecretKey};
 use crate::process::{self, Activity};
 use crate::source::Source;
 use crate::world::WrittenText;
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Instant;
 
 /// How many packs a text has before they become one.
 const MOST_PACKS: usize = 4;
@@ -36,16 +34,14 @@ const MOST_MERGED: usize = 32 << 20;
 /// How many earlier texts of a file keep their packs.
 const EARLIER_TEXTS: usize = 3;
 
-/// The folder of a library that is not part of it.
-const OF_LIBRARY: &str = ".kal";
-
 /// What the metadata of a pack calls the earlier text whose packs it needs, and the module
 /// that its text was read as.
 const EARLIER: &str = "earlier";
 const MODULE: &str = "module";
 
-/// The time of a pack is set when it is read, but not more often than this.
-const TOUCHED: Duration = Duration::from_secs(24 * 3600);
+/// What the metadata of a pack in an image calls that it has the optimised code of all definitions
+/// of its text.
+pub(super) const WHOLE: &str = "whole";
 
 /// Finds what of code, given by name and identity, is that of definitions of a text.
 pub type FindLinks<'a> =
@@ -96,6 +92,8 @@ pub(super) struct CachedSource {
     is_session: bool,
     /// What the names of its packs begin with.
     pub(super) text: String,
+    /// The folder of its packs, as long as these are not read: an image has all code of the text.
+    pub(super) unread: Option<PackFolder>,
     /// The packs of this text that were found.
     packs: Vec<OwnPack>,
     /// The pack that was written last, with its number, until it is read.
@@ -151,15 +149,6 @@ impl CachedSource {
     }
 }
 
-/// A folder with packs of one program or module.
-pub(super) struct PackFolder {
-    /// The folder from which on others must not be able to write.
-    pub(super) root: PathBuf,
-    pub(super) folder: PathBuf,
-    /// Whether it is with a library: never written by a run.
-    pub(super) is_shipped: bool,
-}
-
 impl CachedSource {
     /// Creates what is kept of the script of a session.
     pub(super) fn session(source: &Source, pack: Option<Arc<Pack>>) -> Self {
@@ -170,6 +159,7 @@ impl CachedSource {
             folder: None,
             is_session: true,
             text: String::new(),
+            unread: None,
             packs: pack.into_iter().collect(),
             written: None,
             next: 0,
@@ -193,6 +183,23 @@ impl CachedSource {
             && self.source.text() == source.text()
     }
 
+    /// Returns whether it is a text with that name of packs, in that folder.
+    pub(super) fn is_in(&self, folder: &Path, text: &str) -> bool {
+        self.folder.as_deref() == Some(folder) && self.text == text
+    }
+
+    /// Adds the packs that were found in its folder.
+    pub(super) fn add(&mut self, found: FoundPacks) {
+        let need =
+            |(text, pack): &(String, Arc<Pack>)| Some((text.clone(), meta(pack)[EARLIER].as_str()?.into()));
+        self.needs = found.others.iter().filter_map(need).collect();
+        self.next = found.own.iter().map(|own| own.number + 1).max().unwrap_or(0);
+        self.packs = found.own;
+        if self.module.is_none() && self.checked_text().is_none() {
+            self.earlier = EarlierText::newest(found.others);
+        }
+    }
+
     /// Returns whether it is the script of a session.
     pub(super) fn is_session(&self) -> bool {
         self.is_session
@@ -204,13 +211,6 @@ pub struct WrittenPack {
     _bodies: Vec<MadeCode>,
     _text: WrittenText,
     _links: Option<CodeLinks>,
-}
-
-/// A pack of the present text of a file.
-pub(super) struct OwnPack {
-    pub(super) file: PathBuf,
-    pub(super) number: u32,
-    pub(super) pack: Arc<Pack>,
 }
 
 impl Cache {
@@ -274,41 +274,40 @@ impl Cache {
         let mut shipped = self.in_images(text);
         let text = shortened(text);
         let place = self.options.as_ref().and_then(|options| self.place(options, source));
-        let (packs, others) = place.as_ref().map_or_else(Default::default, |place| self.read(place, &text));
-        let with_library = module.zip(source.folder()).zip(self.options.as_ref());
+        // What an image has of the whole text leaves nothing to look for but code of changes.
+        let is_whole = shipped.iter().any(|own| meta(&own.pack)[WHOLE] == true);
+        let read = place.as_ref().filter(|_| !is_whole).map(|place| self.read(place, &text));
+        let with_library = module.zip(source.folder()).zip(self.options.as_ref()).filter(|_| !is_whole);
         let with_library = with_library.map(|((module, library), _)| self.shipped(library, module));
-        shipped.extend(with_library.into_iter().flat_map(|place| self.read(&place, &text).0));
+        shipped.extend(with_library.into_iter().flat_map(|place| self.read(&place, &text).own));
         let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.nanoseconds.fetch_add(took, Ordering::Relaxed);
-        if let Some(options) = self.options.as_ref().filter(|options| !packs.is_empty() && options.writes) {
+        let has_packs = read.as_ref().is_some_and(|found| !found.own.is_empty());
+        if let Some(options) = self.options.as_ref().filter(|options| has_packs && options.writes) {
             options.collect_now_and_then();
         }
-        let need =
-            |(text, pack): &(String, Arc<Pack>)| Some((text.clone(), meta(pack)[EARLIER].as_str()?.into()));
-        let needs = others.iter().filter_map(need).collect();
-        let earlier = module.is_none().then(|| EarlierText::newest(others)).flatten();
-        let module = module.map(Box::from);
-        let (source, folder) = (source.clone(), place.map(|place| place.folder));
-        let is_session = false;
+        let folder = place.as_ref().map(|place| place.folder.clone());
         let mut opened = CachedSource {
-            source,
-            module,
+            source: source.clone(),
+            module: module.map(Box::from),
             folder,
-            is_session,
+            is_session: false,
             text,
-            next: packs.iter().map(|own| own.number + 1).max().unwrap_or(0),
-            packs,
+            unread: place.filter(|_| is_whole),
+            packs: Vec::new(),
             written: None,
+            next: 0,
             shipped,
-            earlier,
-            needs,
+            earlier: None,
+            needs: Vec::new(),
             unwritten: None,
             is_ready: false,
         };
-        let checked = opened.checked_text();
-        if checked.is_some() {
-            opened.earlier = None;
+        opened.add(read.unwrap_or_default());
+        if opened.unread.is_some() {
+            self.store.expect_more();
         }
+        let checked = opened.checked_text();
         let earlier = opened.earlier.as_ref().map(|text| CheckedText::Earlier(text.items.clone()));
         self.sources(|sources| sources.push(opened));
         checked.map(CheckedText::Same).or(earlier)
@@ -357,136 +356,11 @@ impl Cache {
         Some(OwnPack { file, number, pack })
     }
 
-    /// Returns where the packs of a source are.
-    fn place(&self, options: &CacheOptions, source: &Source) -> Option<PackFolder> {
-        let path = match source.folder() {
-            Some(_) => fs::canonicalize(source.name()).ok(),
-            None => Some(source.name().into()),
-        }?;
-        let folder = shortened(Fingerprint::of_bytes("kal 2026 path", path.as_os_str().as_encoded_bytes()));
-        let folder = of_this_target(&options.folder, self.target).join(folder);
-        Some(PackFolder { root: options.folder.clone(), folder, is_shipped: false })
-    }
-
-    /// Returns where the packs of a module are with its library.
-    pub(super) fn shipped(&self, library: &Path, module: &str) -> PackFolder {
-        let root = library.join(OF_LIBRARY);
-        let name = shortened(Fingerprint::of_bytes("kal 2026 member", module.as_bytes()));
-        let folder = of_this_target(&root.join("cache"), self.target).join(name);
-        PackFolder { root, folder, is_shipped: true }
-    }
-
-    /// Reads the packs of a folder: those of the text, then the newest others. Returns
-    /// both, and of which texts the others are.
-    fn read(&self, place: &PackFolder, text: &str) -> (Vec<OwnPack>, Vec<(String, Arc<Pack>)>) {
-        let mut files = packs(&place.folder);
-        let is_there = files.iter().any(|file| file.text == text);
-        if !is_there && !place.is_shipped && TextLock::wait(&place.folder, text) {
-            files = packs(&place.folder);
-            self.read_key();
-        }
-        if files.is_empty() || self.key().is_none() && !place.is_shipped {
-            return (Vec::new(), Vec::new());
-        }
-        if let Err(reason) = trust::folders(&place.root, &place.folder) {
-            self.note(CacheEvent::Untrusted { file: place.folder.clone(), reason });
-            return (Vec::new(), Vec::new());
-        }
-        files.sort_by_key(|file| (file.text != text, Reverse(file.written)));
-        let (mut own, mut others) = (Vec::new(), Vec::new());
-        for PackFile { path, text: made_of, number, written } in files {
-            match self.open_pack(&path, place.is_shipped) {
-                Ok(pack) => {
-                    if !place.is_shipped {
-                        self.touch(&path, written);
-                    }
-                    let (file, bodies) = (path.clone(), pack.len());
-                    self.note(match pack.is_trusted() {
-                        true => CacheEvent::Opened { file, bodies },
-                        false => CacheEvent::WithoutCode { file },
-                    });
-                    let pack = Arc::new(pack);
-                    self.store.add(pack.clone());
-                    if made_of == text {
-                        own.push(OwnPack { file: path, number, pack });
-                    } else {
-                        others.push((made_of, pack));
-                    }
-                }
-                Err(event) => {
-                    if self.writes() && !place.is_shipped && matches!(event, CacheEvent::Damaged { .. }) {
-                        let _ = fs::remove_file(&path);
-                    }
-                    self.note(event);
-                }
-            }
-        }
-        (own, others)
-    }
-
-    /// Reads a pack; one that is with a library without its code, if it was made with
-    /// another key.
-    fn open_pack(&self, path: &Path, is_shipped: bool) -> Result<Pack, CacheEvent> {
-        let file = || path.to_owned();
-        let opened = trust::open(path);
-        let (opened, data) = opened.map_err(|reason| CacheEvent::Untrusted { file: file(), reason })?;
-        let damaged = |damage: Damage| CacheEvent::Damaged { file: file(), reason: damage.to_string() };
-        let key = self.key();
-        let marks = key.as_ref().filter(|_| pack::is_large(data.len()));
-        let mark = marks.and_then(|key| WholeMark::of(&data, key));
-        let is_known = mark.as_ref().is_some_and(|mark| mark.is_on(&opened));
-        let opened = Arc::new(opened);
-        let of_pack = opened.clone();
-        let read = Box::new(move |buffer: &mut [u8], at| of_pack.read_exact_at(buffer, at).ok());
-        let is_enough = is_shipped || key.is_none();
-        let found = PackInput { read, size: data.len(), is_known };
-        let pack = Pack::open_file(found, self.target, key.as_ref(), is_enough).map_err(damaged)?;
-        if !is_known && self.writes() && !is_shipped && pack.is_trusted() && pack.leaves_text_in_file() {
-            mark.iter().for_each(|mark| mark.put(&opened));
-        }
-        Ok(pack)
-    }
-
-    /// Records that a pack is in use.
-    fn touch(&self, path: &Path, written: SystemTime) {
-        let now = SystemTime::now();
-        if self.writes() && now.duration_since(written).is_ok_and(|age| age > TOUCHED) {
-            let _ = fs::File::open(path).and_then(|file| file.set_modified(now));
-        }
-    }
-
-    /// Reads all packs of this build and target. Returns how many are good, and what is
-    /// wrong with the others.
-    #[cfg(feature = "cli")]
-    pub fn verify(&self) -> (usize, Vec<CacheEvent>) {
-        let (mut good, mut bad) = (0, Vec::new());
-        let Some(options) = &self.options else { return (good, bad) };
-        let folders =
-            fs::read_dir(of_this_target(&options.folder, self.target)).into_iter().flatten().flatten();
-        for folder in folders.map(|entry| entry.path()) {
-            for PackFile { path, .. } in packs(&folder) {
-                let trusted = trust::folders(&options.folder, &folder);
-                let trusted = trusted.and_then(|()| self.key().ok_or("there is no key".to_owned()));
-                let opened = trusted
-                    .map_err(|reason| CacheEvent::Untrusted { file: path.clone(), reason })
-                    .and_then(|_| self.open_pack(&path, false));
-                match opened {
-                    Ok(pack) if !pack.is_whole() => {
-                        let reason = "a damaged section".to_owned();
-                        bad.push(CacheEvent::Damaged { file: path, reason });
-                    }
-                    Ok(_) => good += 1,
-                    Err(event) => bad.push(event),
-                }
-            }
-        }
-        (good, bad)
-    }
-
     /// Explains whether the packs that were read have code of each of the functions of a
     /// program, which are given by name and identity.
     #[cfg(feature = "cli")]
     pub fn explain(&self, functions: &[(String, Fingerprint)]) -> Vec<super::Explanation> {
+        self.store.read_rest();
         super::explain::explain(functions, &self.store.origins())
     }
 
@@ -542,6 +416,7 @@ impl Cache {
             if kept.made.is_empty() && new.is_none() {
                 continue;
             }
+            self.read_rest(source);
             self.add_written(source);
             // A text may be read several times.
             let is_known = |text: &WrittenText| {
@@ -631,7 +506,7 @@ impl Cache {
     }
 
     /// Reads the user's secret, if another process has made it meanwhile.
-    fn read_key(&self) {
+    pub(super) fn read_key(&self) {
         if let Some(options) = self.options.as_ref().filter(|_| self.key().is_none()) {
             *self.key.lock() = trust::key(&options.key);
         }
@@ -704,7 +579,7 @@ impl Cache {
     }
 
     /// Returns whether files are written.
-    fn writes(&self) -> bool {
+    pub(super) fn writes(&self) -> bool {
         self.options.as_ref().is_some_and(|options| options.writes)
     }
 
@@ -732,38 +607,6 @@ pub(super) fn meta(pack: &Pack) -> serde_json::Value {
 fn checked_text(packs: &[OwnPack]) -> Option<SharedParts> {
     let with_text = packs.iter().filter_map(|own| Some((own.number, own.pack.text()?)));
     with_text.max_by_key(|(number, _)| *number).map(|(_, text)| text)
-}
-
-/// The file of a pack.
-pub(super) struct PackFile {
-    pub(super) path: PathBuf,
-    /// Of which text it was made.
-    text: String,
-    number: u32,
-    written: SystemTime,
-}
-
-impl PackFile {
-    fn name(text: &str, number: u32) -> String {
-        if number == 0 { format!("{text}.{ENDING}") } else { format!("{text}.{number}.{ENDING}") }
-    }
-
-    fn of(entry: &fs::DirEntry) -> Option<Self> {
-        let path = entry.path();
-        let name = path.file_name().and_then(OsStr::to_str)?;
-        let stem = name.strip_suffix(ENDING).or_else(|| name.strip_suffix(ENDING_WITHOUT_CODE))?;
-        let stem = stem.strip_suffix('.')?;
-        let (text, number) = stem.split_once('.').unwrap_or((stem, "0"));
-        let (text, number) = (text.to_owned(), number.parse().ok()?);
-        let written = entry.metadata().and_then(|data| data.modified()).ok()?;
-        Some(Self { path, text, number, written })
-    }
-}
-
-/// Returns the packs in a folder; none if it cannot be read.
-pub(super) fn packs(folder: &Path) -> Vec<PackFile> {
-    let file = |entry: std::io::Result<fs::DirEntry>| PackFile::of(&entry.ok()?);
-    fs::read_dir(folder).map(|entries| entries.filter_map(file).collect()).unwrap_or_default()
 }
 
 /// Removes the packs of all but the latest earlier texts and what these need, and what

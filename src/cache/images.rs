@@ -1,8 +1,9 @@
 //! Packs that are parts of images: found before those in files.
 
 use super::CheckedTexts;
-use super::files::{Cache, CachedSource, FindLinks, OwnPack, StoredForm};
+use super::files::{Cache, CachedSource, FindLinks, StoredForm, WHOLE};
 use super::image_text::{ImageText, KEY};
+use super::pack_file::OwnPack;
 use crate::fingerprint::Fingerprint;
 use crate::pack::store::MadeCode;
 use crate::source::Source;
@@ -60,13 +61,14 @@ impl Cache {
             let made = bodies.iter().map(|(identity, _, origin)| (&*origin.name, *identity));
             let stored = (!items.bytes.is_empty()).then(|| StoredForm::New(items.clone()));
             let links = stored.and_then(|stored| links(&source.source, stored, &mut { made }));
-            let meta =
-                serde_json::json!({ "source": source.source.name(), "kal": env!("CARGO_PKG_VERSION") });
+            let is_whole = links.as_ref().is_some_and(|links| links.is_whole);
+            let (name, version) = (source.source.name(), env!("CARGO_PKG_VERSION"));
+            let meta = serde_json::json!({ "source": name, "kal": version, WHOLE: is_whole });
+            let items = if parts == PackParts::Code { &[][..] } else { &items.bytes };
             // What is near in the text mostly calls each other.
             let items_of = links.iter().flat_map(|links| &links.bodies);
             let items_of: FxHashMap<_, _> = items_of.map(|(link, code)| (*code, link.item)).collect();
             bodies.sort_by_key(|(code, ..)| items_of.get(code).copied().unwrap_or(u32::MAX));
-            let items = if parts == PackParts::Code { &[][..] } else { &items.bytes };
             let pack = Self::pack_of(&meta, &bodies, items, links.as_ref(), target, &KEY);
             let (module, functions) = (source.module.clone(), bodies.len());
             BuiltText { source: source.source.clone(), module, pack, functions }

@@ -10,8 +10,9 @@
 //! others have checked is validated as it is decoded.
 
 use super::CheckedTexts;
-use super::files::{Cache, PackFolder, packs};
+use super::files::Cache;
 use super::folder::{ENDING, ENDING_WITHOUT_CODE, UNFINISHED};
+use super::pack_file::{PackFolder, packs};
 use crate::world::WrittenText;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::Write;

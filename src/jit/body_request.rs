@@ -35,6 +35,11 @@ impl BodyRequest<'_> {
         self.plan.identity(self.function, self.entry, &jit.names)
     }
 
+    /// Returns whether it is that of an expression.
+    pub(super) fn is_expression(&self, jit: &Jit) -> bool {
+        jit.names.text(self.function.name) == EXPRESSION
+    }
+
     /// Returns whether the baseline compiler makes its code.
     pub(super) fn is_baseline(&self, jit: &Jit) -> bool {
         self.entry == Entry::Call && jit.is_baseline(self.plan.tier)
@@ -60,10 +65,10 @@ impl BodyRequest<'_> {
 
     /// Reports the function to an observer of compiles, unless it is a top-level expression.
     pub(super) fn tell(&self, jit: &Jit, observer: &CompileObserver, took: Duration) {
-        let name = jit.names.text(self.function.name);
-        if *name == *EXPRESSION {
+        if self.is_expression(jit) {
             return;
         }
+        let name = jit.names.text(self.function.name);
         let (arity, tier, is_osr) = (self.function.arity(), self.plan.tier, self.entry.osr().is_some());
         let compilation = Compilation { name: &name, arity, tier, is_osr, took };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| observer(&compilation))) {

@@ -17,6 +17,7 @@ use crate::pack::links::{CodeLink, CodeLinks};
 use crate::sema::checked::{Callee, CheckedFunction};
 use crate::tier::TierUp;
 use crate::world::StoredText;
+use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -51,7 +52,13 @@ impl Jit {
             consulted.dedup();
             Some((CodeLink { item: item as u32, name, arity, tier, consulted }, identity))
         };
-        (!text.opening().is_empty()).then(|| CodeLinks { assumed, bodies: made.filter_map(link).collect() })
+        if text.opening().is_empty() {
+            return None;
+        }
+        let bodies: Vec<(CodeLink, Fingerprint)> = made.filter_map(link).collect();
+        let full = bodies.iter().filter(|(link, _)| link.tier == Tier::Full).map(|(link, _)| link.item);
+        let is_whole = full.collect::<FxHashSet<_>>().len() == text.opening().len();
+        Some(CodeLinks { assumed, bodies, is_whole })
     }
 
     /// Returns the identity of what links of a text assume.

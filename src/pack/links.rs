@@ -53,6 +53,8 @@ pub struct CodeLinks {
     pub assumed: Fingerprint,
     /// The definitions, with the identities of the bodies.
     pub bodies: Vec<(CodeLink, Fingerprint)>,
+    /// Whether these have the optimised code of every definition of the opening of the text.
+    pub is_whole: bool,
 }
 
 /// The links of a pack.

@@ -5,16 +5,20 @@ use super::origin::CodeOrigin;
 use super::portable::PortableCode;
 use super::{Pack, PackedBody};
 use crate::fingerprint::Fingerprint;
-use crate::process::{self, Activity};
+use crate::process::{self, Activity, SteadyCell};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 /// Where compiled code is looked for before it is compiled, and kept after.
 #[derive(Default)]
 pub struct CodeStore {
     packs: RwLock<Vec<Arc<Pack>>>,
+    /// Reads what `expects_more` is about.
+    unread: SteadyCell<Weak<dyn UnreadPacks>>,
+    /// Whether there are packs that have not been read.
+    expects_more: AtomicBool,
     kept: Mutex<FxHashMap<Box<str>, KeptCode>>,
     /// The code of all other sources, if it is kept as well.
     others: Option<Mutex<Vec<MadeCode>>>,
@@ -39,6 +43,12 @@ pub struct KeptCode {
     /// What of earlier runs was used, one by one and in blocks.
     found: FxHashSet<Fingerprint>,
     blocks: Vec<Arc<dyn FoundCode>>,
+}
+
+/// Packs that are left unread, since others should have all that is needed.
+pub trait UnreadPacks: Send + Sync {
+    /// Reads them, and [adds](CodeStore::add) them.
+    fn read(&self);
 }
 
 /// Code of earlier runs that has been found together.
@@ -76,6 +86,26 @@ impl CodeStore {
     /// Creates a store that keeps as much as is made.
     pub fn unlimited() -> Self {
         Self { is_unlimited: true, ..Self::default() }
+    }
+
+    /// Sets who reads packs that are left unread.
+    pub fn set_unread(&self, unread: Weak<dyn UnreadPacks>) {
+        let _ = self.unread.set(unread);
+    }
+
+    /// Says that there are packs which have not been read.
+    pub fn expect_more(&self) {
+        self.expects_more.store(true, Ordering::Relaxed);
+    }
+
+    /// Reads the packs that were left unread. Returns whether this call has read any.
+    pub fn read_rest(&self) -> bool {
+        if !self.expects_more.swap(false, Ordering::Relaxed) {
+            return false;
+        }
+        let unread = self.unread.get().and_then(Weak::upgrade);
+        unread.iter().for_each(|unread| unread.read());
+        unread.is_some()
     }
 
     /// Adds code of earlier runs.

@@ -50,7 +50,7 @@ pub(super) fn pack() -> Vec<u8> {
         let (item, consulted) = (number / 2, vec![number / 2, 30 + number / 2]);
         (CodeLink { item, name, arity: 2, tier, consulted }, identity(number))
     };
-    let links = CodeLinks { assumed: identity(77), bodies: (0..20).map(link).collect() };
+    let links = CodeLinks { assumed: identity(77), bodies: (0..20).map(link).collect(), is_whole: false };
     let contents = PackContents { bodies, text: b"a text", links: Some(&links), meta: b"{}" };
     to_bytes(contents, identity(99), &KEY)
 }

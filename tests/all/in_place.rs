@@ -5,7 +5,7 @@ use crate::caching::{CachedRun, World};
 use crate::images::load;
 use crate::marks::{is_marked, leave_alone};
 use kal::source::Source;
-use kal::{Config, Context, Engine, ImageBuilder, Wanted};
+use kal::{CacheEvent, CacheOptions, Config, Context, Engine, ImageBuilder, TierUp, Wanted};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -55,9 +55,13 @@ fn image_file(folder: &tempfile::TempDir, name: &str, text: &str) -> PathBuf {
 
 /// Returns the value of the last expression of a text.
 fn value(context: &mut Context, name: &str, text: &str) -> f64 {
-    let source = Source::new(name, text);
+    value_of(context, &Source::new(name, text))
+}
+
+/// Returns the value of the last expression of a source.
+fn value_of(context: &mut Context, source: &Source) -> f64 {
     let mut last = f64::NAN;
-    let _ = context.run_for_values(&source, &mut |_, outcome| {
+    let _ = context.run_for_values(source, &mut |_, outcome| {
         if let Ok(kal::Outcome::Value(value)) = outcome {
             last = value;
         }
@@ -188,4 +192,43 @@ fn code_of_the_cache_that_an_image_has_better_is_not_placed() {
     assert!(code(&beside).abs_diff(code(&alone)) < 1000, "{} {}", code(&alone), code(&beside));
     // What is called through a slot of a layer need not be bound.
     assert!([alone, cached, beside].iter().all(|run| run.count("loaded_functions") < Some(10)));
+}
+
+#[test]
+fn the_cache_is_read_only_for_what_an_image_lacks() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let text = "def f(x) x * 2\ndef g(x) f(x) + 1\ng(1)\n";
+    let path = folder.path().join("p.kal");
+    fs::write(&path, text).expect("it can be written");
+    let source = Source::in_folder(path.display().to_string(), text.to_owned(), folder.path());
+    let built = ImageBuilder::new(Config::new()).build(std::slice::from_ref(&source), Wanted::All);
+    let image = folder.path().join("p.image");
+    fs::write(&image, built.expect("it can be built").bytes).expect("it can be written");
+    let cache = CacheOptions::new(folder.path().join("cache"), folder.path().join("key"));
+    // Returns what is computed, how many functions were compiled, and how many packs were read and
+    // written, before and after one function is redefined.
+    let run = |with_image: bool| {
+        let config = Config::new().cache(cache.clone()).tier_up(TierUp::Never);
+        let config = if with_image { config.image(load(&image)) } else { config };
+        let engine = Engine::with_config(config).expect("it starts");
+        let mut context = engine.context().expect("it starts");
+        let mut said = vec![value_of(&mut context, &source)];
+        let mut count = |context: &Context| {
+            let events = engine.take_cache_events();
+            let read = events.iter().filter(|event| matches!(event, CacheEvent::Opened { .. })).count();
+            let written = events.iter().filter(|event| matches!(event, CacheEvent::Written { .. })).count();
+            assert_eq!(read + written, events.len(), "{events:?}");
+            (context.stats().ir_generated, read, written)
+        };
+        let before = count(&context);
+        context.eval("def f(x) x * 10").expect("it is right");
+        said.push(context.call("g", &[1.0]).expect("it returns"));
+        engine.write_cache();
+        assert_eq!(said, [3.0, 11.0]);
+        (before, count(&context))
+    };
+    let first = run(false);
+    assert_eq!((first.0.1, first.1.1, first.1.2), (0, 0, 1), "nothing is there, one pack is written");
+    // The code of `g` with the other `f` is in the cache only.
+    assert_eq!(run(true), ((0, 0, 0), (0, 1, 0)));
 }
