@@ -1,5 +1,6 @@
 //! Saving a context, and going on with it in another process.
 
+use super::script::Script;
 use super::{Context, Error};
 use crate::diagnostic::Diagnostic;
 use crate::host::RandomNumbers;
@@ -16,6 +17,9 @@ pub struct Saved {
     pub bytes: Vec<u8>,
     /// Why there is no code in them, for people; `None` if there is all that was compiled.
     pub without_code: Option<String>,
+    /// The names of the functions that are left out, since they use operators that are not
+    /// defined any more. Their texts are comments of the script in the bytes.
+    pub left_out: Vec<String>,
 }
 
 /// What has become of a saved context in the one that resumes it.
@@ -69,7 +73,8 @@ impl Context {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         // Other threads may save contexts of the same engine.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let script = Source::new(format!("<session {number}>"), self.script(&[]));
+        let Script { text, left_out } = self.whole_script(&[]);
+        let script = Source::new(format!("<session {number}>"), text);
         let values =
             SavedValues { variables: self.variable_bits(), random: self.outside.state.random.state() };
         // Reading it again is what shows that it can be resumed.
@@ -84,7 +89,7 @@ impl Context {
         let without_code = pack.as_ref().err().cloned();
         let (script, pack) = (script.text().to_owned(), pack.unwrap_or_default());
         let bytes = SavedSession { script, values: Some(values), pack }.to_bytes();
-        Ok(Saved { bytes, without_code })
+        Ok(Saved { bytes, without_code, left_out })
     }
 
     /// Goes on with a context that was [saved](Self::save): defines, declares and imports

@@ -29,12 +29,27 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// A context as a text.
+pub(crate) struct Script {
+    /// The program.
+    pub(crate) text: String,
+    /// The names of the functions that are in it as comments only, since they use operators that
+    /// are not defined any more.
+    pub(crate) left_out: Vec<String>,
+}
+
 impl Context {
     /// Returns a program that declares the variables with their present values
     /// and defines what is defined now, callees first where possible. Run in a
     /// new context, it gives the same answers. The variables in `omit` are left
-    /// out if no definition uses them.
+    /// out if no definition uses them. A function that uses an operator which is
+    /// not defined any more, and so cannot be read again, is in it as a comment.
     pub fn script(&self, omit: &[&str]) -> String {
+        self.whole_script(omit).text
+    }
+
+    /// Returns the [script](Self::script), and what is not in it.
+    pub(crate) fn whole_script(&self, omit: &[&str]) -> Script {
         let names = self.engine.names();
         let parts = self.parts();
         let mut script = String::new();
@@ -64,7 +79,7 @@ impl Context {
             // They do not contradict each other.
             let _ = add_operators(import, &mut operators, names);
         }
-        let mut writer = ScriptWriter { names, operators, agreeing: None, script };
+        let mut writer = ScriptWriter { names, operators, agreeing: None, script, left_out: Vec::new() };
         let variables: Vec<Name> = later.iter().map(|(name, _)| *name).collect();
         for step in Order::new(&parts, &variables, names).steps(&self.world) {
             match step {
@@ -78,7 +93,7 @@ impl Context {
             writer.separate();
             writer.script += &format!("extern {head}\n");
         }
-        writer.script
+        Script { text: writer.script, left_out: writer.left_out }
     }
 
     /// Parses the source of a definition again, with the operators it was first
@@ -236,7 +251,7 @@ enum ScriptStep {
     Define(usize),
     /// The operator's fixity; its definition follows later.
     Introduce(usize),
-    /// Nothing: the definition uses an operator that no longer exists.
+    /// Only a comment: the definition uses an operator that no longer exists.
     LeaveOut(usize),
     /// The variable, by its index.
     Declare(usize),
@@ -375,6 +390,7 @@ struct ScriptWriter<'a> {
     /// The operators that a definition was read with, and whether these agree with them.
     agreeing: Option<(Arc<Operators>, bool)>,
     script: String,
+    left_out: Vec<String>,
 }
 
 impl ScriptWriter<'_> {
@@ -424,6 +440,8 @@ impl ScriptWriter<'_> {
         let name = self.names.text(part.function.name);
         self.separate();
         self.script += &format!("# `{name}` is left out: it uses an operator that is not defined.\n");
+        part.function.text().lines().for_each(|line| self.script += &format!("# {line}\n"));
+        self.left_out.push(name.to_string());
     }
 
     /// Returns whether the operators in force are those that a definition was read with.

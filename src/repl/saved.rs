@@ -9,6 +9,7 @@ use super::command::CommandError;
 use super::session::ReplSession;
 use super::session_file::is_of_session;
 use crate::bytes::checksum;
+use crate::context::Saved;
 use crate::host::decimal::counted;
 use crate::saved_session::is_session;
 use crate::terminal::file::{self, write_atomically};
@@ -43,17 +44,22 @@ fn chosen(session: &ReplSession<'_>, argument: &str, command: &str) -> Result<Pa
 }
 
 fn write(session: &mut ReplSession<'_>, path: &Path) -> Result<(), CommandError> {
-    let mut about = String::new();
-    if is_of_session(path) {
-        let without_code = session.file.save(session.context, path)?;
-        about = without_code.map_or(about, |reason| format!(" without code: {reason}"));
+    let (left_out, without_code) = if is_of_session(path) {
+        let Saved { left_out, without_code, .. } = session.file.save(session.context, path)?;
+        (left_out, without_code)
     } else {
-        let script = marked(&session.context.script(session.own_variable().as_slice()));
+        let script = session.context.whole_script(session.own_variable().as_slice());
         let failed = |error| CommandError::File { path: path.to_owned(), error };
-        write_atomically(path, script.as_bytes()).map_err(failed)?;
+        write_atomically(path, marked(&script.text).as_bytes()).map_err(failed)?;
+        (script.left_out, None)
+    };
+    let count = session.context.definition_count().saturating_sub(left_out.len());
+    let about = without_code.map_or(String::new(), |reason| format!(" without code: {reason}"));
+    session.screen.line(&format!("{}: {} saved{about}", file::shown(path), counted(count, "definition")));
+    if !left_out.is_empty() {
+        let names = left_out.join(", ");
+        session.screen.line(&format!("{names}: only as a comment, since an operator was dropped"));
     }
-    let count = counted(session.context.definition_count(), "definition");
-    session.screen.line(&format!("{}: {count} saved{about}", file::shown(path)));
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use super::command::CommandError;
 use crate::config::Mode;
-use crate::context::{Context, Resumed};
+use crate::context::{Context, Resumed, Saved};
 use crate::fingerprint::Fingerprint;
 use crate::terminal::file::{self, write_atomically};
 use std::ffi::OsStr;
@@ -98,16 +98,17 @@ impl SessionFile {
         }
     }
 
-    /// Writes a session to a file, which becomes that of the session. Returns why there is no
-    /// code in it, though some may have been compiled.
+    /// Writes a session to a file, which becomes that of the session. Returns what was written,
+    /// and why there is no code in it, though some may have been compiled.
     ///
     /// # Errors
     /// Why it cannot be saved, or written.
-    pub(super) fn save(&mut self, context: &Context, path: &Path) -> Result<Option<String>, CommandError> {
+    pub(super) fn save(&mut self, context: &Context, path: &Path) -> Result<Saved, CommandError> {
         let saved = context.save()?;
         self.write(path, &saved.bytes)?;
         self.path = Some(path.to_owned());
-        Ok(saved.without_code.filter(|_| context.engine().mode() != Mode::Interpret))
+        let may_have_code = context.engine().mode() != Mode::Interpret;
+        Ok(Saved { without_code: saved.without_code.filter(|_| may_have_code), ..saved })
     }
 
     fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<(), CommandError> {

@@ -75,6 +75,20 @@ fn save_overwrites_only_what_it_wrote() {
 }
 
 #[test]
+fn save_says_what_it_cannot_save() {
+    let folder = Folder::new("save-left-out");
+    let defined = "def binary~ 15 (a b) a - b\ndef near(x)\n  x ~ 2\ndef far(x) x * 2\n:drop binary~\n";
+    for file in ["s.kal", "s.kses"] {
+        let ran = session(&folder, &format!("{defined}:save {file}\n"));
+        let said: Vec<&str> = ran.out().lines().rev().take(2).collect();
+        assert!(said[1].starts_with(&format!("{file}: 1 definition saved")), "{}", ran.out());
+        assert_eq!(said[0], "near: only as a comment, since an operator was dropped");
+        let text = String::from_utf8_lossy(&std::fs::read(folder.path().join(file)).unwrap()).into_owned();
+        assert!(text.contains("# def near(x)\n#   x ~ 2\n"), "{text}");
+    }
+}
+
+#[test]
 fn pictures_overwrite_nothing_but_pictures() {
     let folder = Folder::new("plot-over");
     let mine = folder.path().join("mine.kal");
