@@ -193,7 +193,7 @@ impl CLibrary {
             _ => None,
         });
         let exports = chosen(&own.cloned().collect::<Vec<_>>(), &prefix, engine, exports, &mut left_out)?;
-        let guard = format!("{}_H", prefix.to_uppercase());
+        let guard = guard(&prefix, &exports);
         let text = Generated { prefix, exports: &exports };
         let made_from = Path::new(source.name()).file_name().unwrap_or_default().to_string_lossy();
         Ok(Self {
@@ -307,6 +307,16 @@ fn c_parameters(names: Vec<String>) -> Vec<String> {
         return numbered(count);
     }
     named
+}
+
+/// Returns the macro of a header by which it is read once: none of its names.
+fn guard(prefix: &str, exports: &[Export]) -> String {
+    let mut guard = format!("{}_H", prefix.to_uppercase());
+    let names = || exports.iter().flat_map(|export| export.parameters.iter().chain([&export.c_name]));
+    while names().any(|name| *name == guard) {
+        guard.push('_');
+    }
+    guard
 }
 
 /// Returns names of that many parameters.

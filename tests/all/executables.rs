@@ -579,6 +579,19 @@ fn compile_use(folder: &Folder, library: &str) {
     assert_eq!((compiled.err(), compiled.code), ("", Some(0)));
 }
 
+#[test]
+fn a_function_may_have_the_name_that_guards_a_header() {
+    let folder = Folder::new();
+    let source = folder.write("y.kal", "def Y_H(x) x + 1\ndef f(Y_H_ x) Y_H_ * x\n");
+    let made = build(&["--lib", &source, "-o", &folder.name("liby.so")]);
+    assert_eq!((made.err(), made.code), ("", Some(0)));
+    let program = "#include \"liby.h\"\n#include \"liby.h\"\n\
+                   int main(void) { return Y_H(2) == 3 && f(3, 4) == 12 ? 0 : 1; }\n";
+    folder.write("use.c", program);
+    compile_use(&folder, "y");
+    assert_eq!(finish(&mut Command::new(folder.path("use"))).code, Some(0));
+}
+
 /// A thread gets a context with the first call that needs one, which is seen by what the value of
 /// a variable prints.
 #[test]
