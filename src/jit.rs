@@ -211,7 +211,7 @@ impl Jit {
         let enter =
             |trampoline: Address| Address::new(runtime::enter_trampoline(trampoline.get() as usize) as u64);
         let trampolines = TrampolinePool::new(enter, refuse)?;
-        let workers = Workers::new(options.workers, options.stack);
+        let workers = Workers::new(options.workers, options.stack, options.code);
         Ok(Arc::new_cyclic(|jit| Self {
             slots: Slots::new(names.clone(), trampolines, variables),
             names,

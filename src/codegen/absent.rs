@@ -12,6 +12,8 @@ pub struct Compiler;
 impl Compiler {
     pub fn set_stack(&mut self, _: usize) {}
 
+    pub fn prepare(&mut self, _: CompileOptions) {}
+
     pub fn object(&mut self, _: &[Body<'_>], _: &Names, _: CompileOptions) -> Result<Vec<u8>, CodegenError> {
         Err(CodegenError::Absent)
     }

@@ -39,8 +39,7 @@ fn machine_level(level: Level) -> OptimizationLevel {
 /// A compiler: used by one thread, for any number of functions.
 pub struct Compiler {
     context: Context,
-    /// By level, for modules without loops and for those that may have some.
-    machines: [[Option<TargetPipeline>; 2]; 4],
+    machines: TargetPipelines,
     /// What the machines are for.
     processor: Processor,
     modules: u32,
@@ -53,6 +52,28 @@ pub struct Compiler {
 struct TargetPipeline {
     pipeline: Pipeline,
     machine: TargetMachine,
+}
+
+/// By level, for modules without loops and for those that may have some.
+type TargetPipelines = [[Option<TargetPipeline>; 2]; 4];
+
+/// Returns the pipeline for modules of that kind, after building it if there is none yet.
+fn pipeline_for(
+    machines: &mut TargetPipelines,
+    processor: Processor,
+    level: Level,
+    loops: bool,
+) -> Result<&mut TargetPipeline> {
+    // Baseline code has no passes for loops.
+    let loops = loops && level > Level::O0;
+    match &mut machines[level as usize][usize::from(loops)] {
+        Some(machine) => Ok(machine),
+        // LLVM registers passes and makes its static variables.
+        empty => {
+            let new = process::within(Activity::Steady, || TargetPipeline::new(processor, level, loops));
+            Ok(empty.insert(new?))
+        }
+    }
 }
 
 /// An LLVM context never frees a constant, so it is replaced after this
@@ -76,6 +97,13 @@ impl Compiler {
     /// Limits the size of functions to what a stack of `bytes` bytes allows.
     pub fn set_stack(&mut self, bytes: usize) {
         self.largest = LARGEST.min(bytes / STACK_PER_NODE);
+    }
+
+    /// Makes what compiling functions with loops so needs: the next of them takes less. Nothing is
+    /// said of an error, which that meets again.
+    pub fn prepare(&mut self, options: CompileOptions) {
+        self.make_for(options.processor);
+        let _ = pipeline_for(&mut self.machines, self.processor, options.level, true);
     }
 
     /// Compiles functions into one object file that defines their symbols.
@@ -163,15 +191,7 @@ impl Compiler {
         listing: Option<Listing>,
     ) -> Result<Vec<u8>> {
         self.refresh();
-        // Baseline code has no passes for loops.
-        let loops = loops && level > Level::O0;
-        let machine = match &mut self.machines[level as usize][usize::from(loops)] {
-            Some(machine) => machine,
-            // LLVM registers passes and makes its static variables.
-            empty => empty.insert(process::within(Activity::Steady, || {
-                TargetPipeline::new(self.processor, level, loops)
-            })?),
-        };
+        let machine = pipeline_for(&mut self.machines, self.processor, level, loops)?;
         let module = self.context.create_module("kal");
         machine.pipeline.prepare(&module, listing.is_some());
         lower(&module)?;

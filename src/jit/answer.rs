@@ -95,12 +95,13 @@ impl<T> Drop for Giver<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codegen::CompileOptions;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
 
     #[test]
     fn what_nobody_waits_for_is_passed_over() {
-        let workers = Workers::new(Some(1), 0);
+        let workers = Workers::new(Some(1), 0, CompileOptions::default());
         let (go_on, wait) = mpsc::channel::<()>();
         let busy = Answer::ask(&workers, move || wait.recv().is_ok()).expect("it starts");
         let done = Arc::new(AtomicUsize::new(0));

@@ -10,7 +10,7 @@
 //! standard library's here: words without any registration of waiting threads.
 //! Others keep lists of waiting threads, which do not exist in the child.
 
-use crate::codegen::Compiler;
+use crate::codegen::{CompileOptions, Compiler};
 use crate::process::{self, Activity, Declared, Generation, SteadyCell};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -92,6 +92,8 @@ const SUBSTITUTES: usize = 8;
 
 #[derive(Default)]
 struct Queue {
+    /// How most code is generated.
+    code: CompileOptions,
     jobs: Mutex<Jobs>,
     wake: Condvar,
     /// Notified when a thread finds no job.
@@ -181,12 +183,12 @@ impl Workers {
     }
 
     /// Creates a pool of at most `most` threads, or as many as there are processors, with stacks of
-    /// `stack` bytes. Starts none yet.
-    pub(super) fn new(most: Option<usize>, stack: usize) -> Self {
+    /// `stack` bytes, that mostly generate code so. Starts none yet.
+    pub(super) fn new(most: Option<usize>, stack: usize, code: CompileOptions) -> Self {
         let usual = most.map(|most| SteadyCell::from(most.max(1))).unwrap_or_default();
         let share = usize::try_from(process::most_addresses() / SHARE).unwrap_or(usize::MAX);
         let stack = stack.min(share).max(SMALLEST_STACK);
-        Self { team: Mutex::new(Team::new()), usual, substitutes: AtomicUsize::new(0), stack }
+        Self { team: Mutex::new(Team::new(code)), usual, substitutes: AtomicUsize::new(0), stack }
     }
 
     /// Returns the number of threads that there may be, without substitutes. To count processors
@@ -254,8 +256,9 @@ impl Workers {
 }
 
 impl Team {
-    fn new() -> Self {
-        Self { generation: Generation::current(), queue: Arc::default(), threads: Vec::new() }
+    fn new(code: CompileOptions) -> Self {
+        let queue = Arc::new(Queue { code, ..Queue::default() });
+        Self { generation: Generation::current(), queue, threads: Vec::new() }
     }
 
     /// Replaces threads that belong to the parent process after a fork. Their
@@ -263,7 +266,8 @@ impl Team {
     /// calls.
     fn replace_after_fork(&mut self) {
         if !self.generation.is_current() {
-            std::mem::forget(std::mem::replace(self, Self::new()));
+            let new = Self::new(self.queue.code);
+            std::mem::forget(std::mem::replace(self, new));
         }
     }
 
@@ -345,8 +349,17 @@ impl Jobs {
         found.or_else(|| self.pop_last()).or_else(|| self.now.pop_front())
     }
 
+    /// Returns whether the next job is one of the last ones, which need not wait any more.
+    fn has_only_last(&self) -> bool {
+        self.len() > 0 && self.len() == self.last.len() && !self.is_delayed()
+    }
+
+    fn is_delayed(&self) -> bool {
+        self.delayed.is_some_and(|until| until > Instant::now())
+    }
+
     fn pop_last(&mut self) -> Option<Job> {
-        self.delayed.is_none_or(|until| until <= Instant::now()).then(|| {
+        (!self.is_delayed()).then(|| {
             let job = self.last.pop_front();
             self.delayed = self.delayed.filter(|_| !self.last.is_empty());
             job
@@ -390,6 +403,13 @@ impl Queue {
             jobs = locked(&self.jobs);
         }
         loop {
+            if jobs.has_only_last() && COMPILER.with_borrow(Option::is_none) {
+                // LLVM takes longer to start than these jobs wait: what becomes hot meanwhile goes
+                // first.
+                drop(jobs);
+                with_compiler(|compiler| compiler.prepare(self.code));
+                jobs = locked(&self.jobs);
+            }
             if let Some(job) = jobs.pop() {
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
                 jobs.idle -= 1;
@@ -433,7 +453,7 @@ mod tests {
     /// Returns the order in which one worker runs background jobs (`false`) and
     /// jobs with a waiting thread (`true`), if the latter were submitted last.
     fn order(later: usize, now: usize) -> Vec<bool> {
-        let workers = Workers::new(Some(1), SMALLEST_STACK);
+        let workers = Workers::new(Some(1), SMALLEST_STACK, CompileOptions::default());
         let gate = Arc::new(Barrier::new(2));
         let (done, order) = mpsc::channel();
         let job = |work: Box<dyn FnOnce() + Send>| -> Job {
@@ -517,7 +537,7 @@ mod tests {
 
     #[test]
     fn a_job_that_panics_does_not_take_its_thread_along() {
-        let workers = Workers::new(Some(1), SMALLEST_STACK);
+        let workers = Workers::new(Some(1), SMALLEST_STACK, CompileOptions::default());
         let (done, order) = mpsc::channel();
         workers.submit(Urgency::Now, Box::new(|| panic!("as it should"))).expect("a thread starts");
         let job = Box::new(move || {
@@ -530,7 +550,7 @@ mod tests {
 
     #[test]
     fn closing_gives_up_what_nobody_waits_for() {
-        let workers = Workers::new(Some(1), SMALLEST_STACK);
+        let workers = Workers::new(Some(1), SMALLEST_STACK, CompileOptions::default());
         let gate = Arc::new(Barrier::new(2));
         let (held, later) = (gate.clone(), Arc::new(AtomicUsize::new(0)));
         let queue = locked(&workers.team).queue.clone();
