@@ -499,6 +499,7 @@ impl Context {
         if let Some(bound) = self.world.definition(name).filter(|bound| bound.origin == Origin::Module) {
             self.module_files.redefining(&bound.function);
         }
+        let hidden = self.imported_pattern(name);
         let changed = self.world.define(function, fixity);
         self.backend.define(function);
         if moment.is_some() {
@@ -506,8 +507,15 @@ impl Context {
             self.history.push(moment, &self.world, Changed::Function { name, before, after });
         }
         self.follow_aliases(function.name);
-        self.follow_pattern(function.name, changed.before.as_ref(), Some(function));
-        let redefined = changed.before.is_some();
+        let before = changed.before.as_ref().or(hidden.as_ref());
+        let instances = match before {
+            Some(pattern) if !pattern.functions.is_empty() => {
+                self.world.instances_of(name, self.engine.names())
+            }
+            Some(_) | None => Vec::new(),
+        };
+        self.follow_pattern(name, before, Some(function));
+        let redefined = changed.before.is_some() || !instances.is_empty();
         self.redefined += u64::from(redefined);
         if self.engine.mode() == Mode::Eager {
             self.backend.prepare_soon(name);
@@ -517,6 +525,9 @@ impl Context {
         if let Some(alias) = alias.and_then(|alias| self.world.function(alias)) {
             warnings.extend(self.warnings(&self.world.stale_callers(alias), alias));
         }
+        warnings.extend(
+            self.warnings(&self.world.stale_givers(function, &instances, self.engine.names()), function),
+        );
         warnings.extend(sema::uncalled(function, fixity, self.engine.names()));
         let name = self.engine.names().text(name).to_string();
         Ok(Outcome::Defined { name, redefined, warnings })

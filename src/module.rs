@@ -283,11 +283,18 @@ impl Imports {
         };
         match imports.iter_mut().find(|known| is_same(known)) {
             Some(known) => {
-                if let (ImportedNames::Listed(before), ImportedNames::Listed(names)) =
-                    (&known.names, &mut import.names)
-                {
-                    let more: Vec<_> = before.iter().filter(|name| !names.contains(name)).cloned().collect();
-                    names.extend(more);
+                // What is known stays so.
+                match (&known.names, &mut import.names) {
+                    (ImportedNames::Listed(before), ImportedNames::Listed(names)) => {
+                        let more = before.iter().filter(|name| !names.contains(name)).cloned();
+                        let more: Vec<_> = more.collect();
+                        names.extend(more);
+                    }
+                    (ImportedNames::All, names @ ImportedNames::Listed(_)) => *names = ImportedNames::All,
+                    (
+                        ImportedNames::All | ImportedNames::Qualified | ImportedNames::Listed(_),
+                        ImportedNames::All | ImportedNames::Qualified | ImportedNames::Listed(_),
+                    ) => {}
                 }
                 *known = import;
             }

@@ -239,6 +239,16 @@ impl Context {
         }
     }
 
+    /// Returns the function which takes functions that an import makes a name an alias of, if the
+    /// program does not define the name itself.
+    pub(super) fn imported_pattern(&self, name: Name) -> Option<Arc<CheckedFunction>> {
+        if self.world.imports().is_empty() {
+            return None;
+        }
+        let aliased = self.world.aliased(name).map(|bound| bound.function.clone());
+        aliased.filter(|function| !function.functions.is_empty())
+    }
+
     /// Makes the instances of a name follow its present definition, if that is a pattern
     /// or the one before was.
     pub(super) fn follow_pattern(
@@ -247,7 +257,9 @@ impl Context {
         before: Option<&Arc<CheckedFunction>>,
         after: Option<&Arc<CheckedFunction>>,
     ) {
-        if before.into_iter().chain(after).all(|function| function.functions.is_empty()) {
+        // One that was hidden until now.
+        let shown = self.imported_pattern(pattern);
+        if before.into_iter().chain(after).chain(&shown).all(|function| function.functions.is_empty()) {
             return;
         }
         // An import may make another name an alias of it.

@@ -10,7 +10,7 @@
 //! definitions in which its name means a function or a constant.
 
 use super::Context;
-use crate::module::{self, add_operators};
+use crate::module::{self, MemberKind, add_operators};
 use crate::name::{HeldName, Name, Names};
 use crate::output::literal;
 use crate::sema::checked::{Callee, CheckedFunction};
@@ -128,9 +128,16 @@ impl Context {
             Fixity::Unary { operator } | Fixity::Binary { operator, .. } => names.text(operator),
         });
         let words = own().map(|name| names.text(name)).filter(|name| is_printing_word(name));
-        let variables = self.variable_names().into_iter().filter(|name| constant(name).is_some());
-        let variables = variables.filter_map(|name| names.get(&name)).map(|name| names.text(name));
+        let variables = self.variable_names().into_iter().filter_map(|name| names.get(&name));
+        let variables = variables.filter(|name| self.hides(*name)).map(|name| names.text(name));
         operators.chain(words).chain(variables).collect()
+    }
+
+    /// Returns whether a variable of that name hides a constant, or a variable of a module, in what
+    /// is defined after it.
+    fn hides(&self, name: Name) -> bool {
+        let imported = || self.world.imports().alias(name, MemberKind::Variable);
+        constant(&self.engine.names().text(name)).is_some() || imported().is_ok_and(|found| found.is_some())
     }
 
     /// Returns a definition with what its position depends on. Its source is read only if that
@@ -159,7 +166,7 @@ impl Context {
         for node in nodes {
             match node {
                 Node::Variable(name) if variables.insert(*name) && !function.uses_variable(*name) => {
-                    meanings.extend(constant(&names.text(*name)).map(|_| *name));
+                    meanings.extend(self.hides(*name).then_some(*name));
                 }
                 Node::Call { callee, .. } if is_printing_word(&names.text(*callee)) && !calls(*callee) => {
                     words.insert(*callee);

@@ -123,6 +123,7 @@ impl Context {
         bound: Option<&BoundDefinition>,
         world: &World,
     ) -> Vec<Diagnostic> {
+        let hidden = self.imported_pattern(name);
         let changed = self.world.rebind(name, world);
         let warnings = match bound {
             Some(bound) => {
@@ -136,7 +137,8 @@ impl Context {
         };
         self.adopt_if_called(name);
         self.follow_aliases(name);
-        self.follow_pattern(name, changed.before.as_ref(), bound.map(BoundDefinition::function));
+        let before = changed.before.as_ref().or(hidden.as_ref());
+        self.follow_pattern(name, before, bound.map(BoundDefinition::function));
         warnings
     }
 

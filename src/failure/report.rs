@@ -8,7 +8,7 @@ use crate::host::decimal::grouped;
 use crate::host::printing;
 use crate::module::standard;
 use crate::name::{Name, Names};
-use crate::sema::checked::{CheckedFunction, CheckedNode, Made};
+use crate::sema::checked::{Callee, CheckedFunction, CheckedNode, Made};
 use crate::sema::instance::{
     given_text, instance_parts, misgiven, operands_of, shown, shown_call, shown_nameless,
 };
@@ -127,15 +127,24 @@ impl FailureReport<'_> {
     }
 
     /// Returns the warning for a definition that calls `callee` with a number
-    /// of arguments it no longer takes.
+    /// of arguments, or with functions, that it no longer takes.
     pub(crate) fn stale_caller(
         &self,
         caller: &Arc<CheckedFunction>,
         callee: &Arc<CheckedFunction>,
     ) -> Option<Diagnostic> {
         let mut calls = caller.callees.iter();
-        let call = calls.find(|call| call.name == callee.name && !callee.fits(call.arity))?;
-        Some(self.stale(callee, call.arity, Some(caller)).as_warning())
+        if let Some(call) = calls.find(|call| call.name == callee.name && !callee.fits(call.arity)) {
+            return Some(self.stale(callee, call.arity, Some(caller)).as_warning());
+        }
+        let name = self.names.text(callee.name);
+        let gives = |call: &&Callee| {
+            let called = self.names.text(call.name);
+            let is_instance = instance_parts(&called).is_some_and(|(pattern, _)| pattern == &*name);
+            is_instance && !callee.is_pattern_of(&called)
+        };
+        let call = caller.callees.iter().find(gives)?;
+        Some(self.undefined(call.name, call.arity, Some(caller)).as_warning())
     }
 
     /// Returns the warning that counts the callers that are not named.

@@ -86,6 +86,26 @@ impl World {
         stale
     }
 
+    /// Returns the definitions that call those of `instances` which `function` is no pattern of,
+    /// by their places.
+    pub fn stale_givers(
+        &self,
+        function: &CheckedFunction,
+        instances: &[Name],
+        names: &Names,
+    ) -> Vec<Arc<CheckedFunction>> {
+        let is_lost = |name: &&Name| !function.is_pattern_of(&names.text(**name));
+        let lost: FxHashSet<Name> = instances.iter().filter(is_lost).copied().collect();
+        if lost.is_empty() {
+            return Vec::new();
+        }
+        let gives =
+            |caller: &&Arc<CheckedFunction>| caller.callees.iter().any(|callee| lost.contains(&callee.name));
+        let mut stale: Vec<_> = self.functions().filter(gives).cloned().collect();
+        stale.sort_by(|one, other| place(one).cmp(&place(other)));
+        stale
+    }
+
     /// Returns the functions whose names are given, callees before callers
     /// except in a cycle; of each level, in the given order.
     pub fn callees_first(&self, roots: impl IntoIterator<Item = Name>) -> Vec<Name> {

@@ -605,3 +605,83 @@ fn a_check_says_where_a_module_gives_what_is_not_defined() {
     assert!(checked.err().contains("`m.gone` is called but never defined"), "{}", checked.err());
     assert!(checked.err().contains("m.kal:2:15"), "{}", checked.err());
 }
+
+#[test]
+fn operators_that_modules_give_are_those_of_their_texts() {
+    let folder = library(&[
+        (
+            "own.kal",
+            "def binary + 20 (x y) x * y\ndef unary - (x) 100\ndef binary ⊞ 30 (x y) x * 10 - y\n\
+             def apply(o(x y) a b) o(a, b)\ndef first(o(x) a) o(a)\n\
+             def plus(a b) apply(binary+, a, b)\ndef minus(a) first(unary-, a)\n\
+             def box(a b) apply(binary⊞, a, b)",
+        ),
+        ("other.kal", "import own\ndef box2(a b) apply(binary⊞, a, b) * 2"),
+        ("none.kal", "def apply2(o(x y) a b) o(a, b)\ndef sum(a b) apply2(binary+, a, b)"),
+    ]);
+    for mode in MODES {
+        let mut context = context(&folder, mode);
+        assert_eq!(value_of(&mut context, "import own; plus(3, 4)"), Some(12.0), "{mode:?}");
+        assert_eq!(value_of(&mut context, "minus(3)"), Some(100.0), "{mode:?}");
+        assert_eq!(value_of(&mut context, "box(3, 4)"), Some(26.0), "{mode:?}");
+        assert_eq!(value_of(&mut context, "import other; box2(3, 4)"), Some(52.0), "{mode:?}");
+        // A module has the built-in one, whatever the program defines.
+        let own = "def binary + 20 (a b) a - b; import none; sum(3, 4) * 10";
+        assert_eq!(value_of(&mut context, own), Some(70.0), "{mode:?}");
+        // In its own definition, a built-in operator is the built-in one.
+        let inside = "def binary * 40 (a b) if b == 0 then apply(binary*, a, 7) else 5; 3 * 0";
+        assert_eq!(value_of(&mut context, inside), Some(21.0), "{mode:?}");
+    }
+}
+
+#[test]
+fn a_definition_hides_an_imported_function_that_takes_functions() {
+    let folder = library(&[("takes.kal", "def twice(f(x) x) f(f(x))")]);
+    for mode in MODES {
+        let mut context = context(&folder, mode);
+        context.keep_history(10);
+        assert_eq!(value_of(&mut context, "import takes; def f(x) twice(sqrt, x); f(16)"), Some(2.0));
+        let source = kal::source::Source::new("hiding", "def twice(a) a");
+        let mut warned = Vec::new();
+        let _ = context.run(&source, &mut |_, outcome| {
+            if let Ok(Outcome::Defined { warnings, redefined, .. }) = outcome {
+                warned.extend(warnings.iter().map(|warning| (redefined, warning.message.clone())));
+            }
+            ControlFlow::Continue(())
+        });
+        let says = "`f` calls `twice(sqrt, …)`, which is not defined";
+        assert_eq!(warned, [(true, says.to_owned())], "{mode:?}");
+        assert!(refusal(&mut context, "f(16)").contains(says), "{mode:?}");
+        assert_eq!(value_of(&mut context, "def twice(g(x) x) g(x) + 1; f(16)"), Some(5.0), "{mode:?}");
+        assert_eq!((context.undo().len(), context.undo().len()), (1, 1), "{mode:?}");
+        assert_eq!(value_of(&mut context, "f(16)"), Some(2.0), "{mode:?}");
+        context.eval("def twice(a) a").expect("it is right");
+        context.drop_function("twice").expect("it is defined");
+        assert_eq!(value_of(&mut context, "f(16)"), Some(2.0), "{mode:?}");
+    }
+}
+
+#[test]
+fn an_import_of_some_names_takes_none_away() {
+    let text = "def h(x) x + 1\ndef g(x) h(x)\nvar v = 3\ndef binary ⊡ 30 (x y) x * y";
+    let folder = library(&[("rr.kal", text)]);
+    for mode in MODES {
+        let mut context = context(&folder, mode);
+        let program = "import rr; import rr(h); g(1) + v + (4 ⊡ 5)";
+        assert_eq!(value_of(&mut context, program), Some(25.0), "{mode:?}");
+        let mut again = self::context(&folder, mode);
+        again.eval(&context.script(&[])).expect("it is right");
+        assert_eq!(value_of(&mut again, "g(1) + v + (4 ⊡ 5)"), Some(25.0), "{mode:?}");
+    }
+}
+
+#[test]
+fn a_script_declares_a_variable_after_what_uses_the_imported_one() {
+    let folder = library(&[("lim.kal", "var limit = 3")]);
+    let mut context = context(&folder, Mode::Lazy);
+    let program = "import lim; def k(x) limit * x; var limit = 7; def l(x) limit * x; k(1) * 10 + l(1)";
+    assert_eq!(value_of(&mut context, program), Some(37.0));
+    let mut again = self::context(&folder, Mode::Lazy);
+    again.eval(&context.script(&[])).expect("it is right");
+    assert_eq!(value_of(&mut again, "k(1) * 10 + l(1)"), Some(37.0));
+}

@@ -14,7 +14,9 @@ const MODULES: [(&str, &str); 3] = [
     ),
     (
         "ops.kal",
-        "def binary ⊕ 12 (a b) a * 100 + b\ndef unary ¬ (x) 0 - x\ndef early(x) tools.half(x)\nimport tools\n",
+        "def binary ⊕ 12 (a b) a * 100 + b\ndef unary ¬ (x) 0 - x\ndef early(x) tools.half(x)\nimport tools\n\
+         def apply(o(x y) a b) o(a, b)\ndef joined(a b) apply(binary⊕, a, b)\n\
+         def plus(a b) apply(binary+, a, b)\ndef negated(o(x) a) o(a)\ndef minus(a) negated(unary¬, a)\n",
     ),
     ("tools.kal", "import stats\ndef half(x) x / 2\ndef through(x) stats.mean(x, x) + 1\n"),
 ];
@@ -26,7 +28,7 @@ fn library() -> World {
 }
 
 /// Programs that import the modules, each with something that they have to say.
-const PROGRAMS: [&str; 18] = [
+const PROGRAMS: [&str; 22] = [
     "import stats\nmean(1, 2); stats.scaled(4); 1 ⊗ 2 + 3; later(5)",
     "import stats as s\ns.mean(1, 2); mean(1, 2)",
     "import stats(mean binary ⊗)\nmean(1, 2) ⊗ 4; later(1)",
@@ -44,6 +46,10 @@ const PROGRAMS: [&str; 18] = [
     "import stats\nmaen(1, 2)",
     "import stats\nmean(1)",
     "import stats\ndef stats.sooner(x) missing(x)\nlater(1)",
+    "import ops\njoined(1, 2); plus(3, 4); minus(5); apply(binary⊕, 3, 4)",
+    "def binary + 20 (a b) a * 1000 + b\nimport ops\njoined(1, 2); plus(3, 4); apply(binary+, 3, 4)",
+    "import ops\ndef f(x) apply(max, x, 1)\nf(4)\ndef apply(a) a\nf(4)",
+    "import ops\ndef f(x) apply(max, x, 1)\nf(4)\ndef apply(o(x y) a b) 7\nf(4)",
     "import stats\nextern mean(a b)\nmean(2, 6)\ndef stats.new(x) x + 1\nstats.new(1)",
 ];
 

@@ -105,14 +105,7 @@ impl Resolver<'_, '_> {
         }
         let text = self.checker.text(name);
         if is_operator {
-            let is_defined = name == self.written || environment.function(name).is_some();
-            let (operands, operator) = match (text.strip_prefix("unary"), text.strip_prefix("binary")) {
-                (Some(operator), _) => (1, operator),
-                (None, operator) => (2, operator.unwrap_or_default()),
-            };
-            let given = if is_defined { text.to_string() } else { operator_name(operands, operator) };
-            let is_known = is_defined || is_built_in(&given);
-            return is_known.then_some((name, given, Some(operands)));
+            return self.operator_named(name, &text, span);
         }
         if let Some(taken) = self.taken(name) {
             return Some((name, taken_name(&text), Some(taken.arity)));
@@ -132,6 +125,25 @@ impl Resolver<'_, '_> {
             None => environment.hosts().get(known).map(|host| host.arity),
         };
         Some((known, text, arity))
+    }
+
+    /// Returns the same of an operator, `binary+`.
+    fn operator_named(&self, name: Name, text: &str, span: Span) -> Option<(Name, String, Option<u32>)> {
+        let (operands, operator) = match (text.strip_prefix("unary"), text.strip_prefix("binary")) {
+            (Some(operator), _) => (1, operator),
+            (None, operator) => (2, operator.unwrap_or_default()),
+        };
+        let built_in = Some(operator_name(operands, operator)).filter(|given| is_built_in(given));
+        let is_own = name == self.written;
+        let defined = match self.checker.stands_for(name, MemberKind::Function, span) {
+            // In the definition of a built-in operator, that is the built-in one.
+            _ if is_own => Some(self.head.name).filter(|_| built_in.is_none()),
+            known => known.filter(|known| self.parameters_of(*known).is_some()),
+        };
+        match (defined, built_in) {
+            (Some(function), _) => Some((function, self.checker.text(function).to_string(), Some(operands))),
+            (None, built_in) => Some((name, built_in?, Some(operands))),
+        }
     }
 
     /// Returns what is known of the parameters of a function of the program.
