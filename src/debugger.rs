@@ -268,13 +268,19 @@ impl Debugger {
     }
 
     /// Executes the command `bp` with these arguments; returns the answer, or
-    /// what is wrong. `functions` are all that are defined.
+    /// what is wrong. `functions` are all that are defined, and conditions are read in that
+    /// scope, unless a program is [expected](Self::expect).
     pub(crate) fn breakpoints(
         &self,
         text: &str,
         functions: Vec<Arc<CheckedFunction>>,
+        scope: DebuggerScope,
     ) -> Result<String, BreakpointError> {
-        self.0.lock().change_breakpoints(text, functions, None)
+        let mut inner = self.0.lock();
+        if inner.expected.is_empty() {
+            inner.scope = scope;
+        }
+        inner.change_breakpoints(text, functions, None)
     }
 }
 

@@ -44,7 +44,7 @@ impl Context {
         let debugger = self.debugger.clone().ok_or(Error::NoDebugger)?;
         let _environment = DefaultEnvironment::enter();
         let functions: Vec<_> = self.world.functions().cloned().collect();
-        let said = debugger.breakpoints(text.trim(), functions)?;
+        let said = debugger.breakpoints(text.trim(), functions, self.scope())?;
         self.backend.deoptimize();
         Ok(said)
     }

@@ -77,7 +77,7 @@ const GROUPS: &[(&str, &[DebuggerCommand])] = commands! {
     "Looking" {
         Print ["p", "print"], "EXPR" "the value of an expression; it may assign. `p` may be omitted";
         Locals ["lo", "locals"], "" "the parameters and variables of the selected call";
-        Backtrace ["bt", "where", "backtrace"], "" "the calls in progress";
+        Backtrace ["bt", "where", "backtrace"], "" "the calls in progress, the middle of very many left out";
         Up ["up"], "" "select the caller";
         Down ["down"], "" "select the function that it calls";
         Frame ["fr", "frame"], "[N]" "select the Nth call, or show the selected one";

@@ -49,7 +49,7 @@ impl Inner {
     fn carry_out(&mut self, stop: &mut PausedRun<'_>, line: &str, selected: &mut usize) -> Then {
         let line = line.trim();
         let plain = line.strip_prefix(':').map_or(line, str::trim_start);
-        let Some((command, rest)) = self.command(plain) else {
+        let Some((command, rest)) = self.command(stop, *selected, plain) else {
             if plain.len() < line.len() {
                 self.foreign(plain);
             } else {
@@ -67,15 +67,30 @@ impl Inner {
     }
 
     /// Returns the command of a line, unless it is an expression that begins
-    /// like one: `n + 1`.
-    fn command<'l>(&self, line: &'l str) -> Option<(&'static DebuggerCommand, &'l str)> {
+    /// like one: `n + 1`; or `p - 2`, where there is a variable `p`.
+    fn command<'l>(
+        &self,
+        stop: &PausedRun<'_>,
+        selected: usize,
+        line: &'l str,
+    ) -> Option<(&'static DebuggerCommand, &'l str)> {
         let (command, rest) = DebuggerCommand::read(line)?;
-        let is_operator = rest.starts_with(|sign: char| "+-*/%^<>=!&|".contains(sign));
+        let sign = rest.trim_start_matches(is_sign);
+        let is_operator = sign.len() < rest.len();
         // No argument begins like this: `w = 7` assigns, and watches nothing.
         let assigns = rest.starts_with('=') || is_operator && rest[1..].starts_with('=');
-        let may_be = is_operator && (assigns || !command.takes(rest));
-        let is_expression = may_be && is_identifier(line.split(' ').next()?);
+        let word = line.split(' ').next()?;
+        let is_apart = is_operator && sign.starts_with(' ') && self.is_variable(stop, selected, word);
+        let may_be = is_operator && (assigns || is_apart || !command.takes(rest));
+        let is_expression = may_be && is_identifier(word);
         (!is_expression).then_some((command, rest))
+    }
+
+    /// Returns whether a word is a variable at the place of a call.
+    fn is_variable(&self, stop: &PausedRun<'_>, selected: usize, word: &str) -> bool {
+        let locals = stop.frames.get(selected).map(|frame| self.visible(frame)).unwrap_or_default();
+        locals.iter().any(|(name, _)| self.names.text(*name) == word)
+            || self.names.get(word).is_some_and(|name| self.scope.world.has_variable(name))
     }
 
     fn act(
@@ -146,12 +161,8 @@ impl Inner {
         if matches!(word, "def" | "var" | "extern") && self.define(stop, line) {
             return;
         }
-        let Some(frame) = stop.frames.get(selected).cloned() else { return };
-        let is_known = self.visible(&frame).iter().any(|(name, _)| self.names.text(*name) == word)
-            || self
-                .names
-                .get(word)
-                .is_some_and(|name| self.scope.world.has_variable(name) || self.scope.world.defines(name));
+        let is_known = self.is_variable(stop, selected, word)
+            || self.names.get(word).is_some_and(|name| self.scope.world.defines(name));
         let rest = line[word.len()..].trim_start();
         let is_call = rest.starts_with(|sign: char| "(+-*/%^<>=!&|.:".contains(sign));
         let is_misspelt = !is_known && !is_call;
@@ -240,4 +251,9 @@ impl Inner {
             None => self.error("there is no such call"),
         }
     }
+}
+
+/// Returns whether a character may be one of an operator.
+fn is_sign(character: char) -> bool {
+    "+-*/%^<>=!&|".contains(character)
 }

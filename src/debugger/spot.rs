@@ -61,6 +61,7 @@ impl Spot {
             return None;
         }
         let is_number = function.parse::<usize>().is_ok();
+        let function = of_operator(&function, names, &is_function).unwrap_or(function);
         let name = names.intern(&function);
         if rest.is_empty() && !is_number {
             return Some(Self::Function(name));
@@ -245,6 +246,16 @@ fn source<'f>(
         }
         (Some(source), _) => Ok(source),
     }
+}
+
+/// Returns the name of the function that defines an operator, `binary@` for `@`, if one of the two
+/// kinds is defined.
+fn of_operator(text: &str, names: &Names, is_function: impl Fn(Name) -> bool) -> Option<String> {
+    text.chars().next().filter(|first| !first.is_alphanumeric() && *first != '_')?;
+    let defined = ["unary", "binary"].map(|kind| format!("{kind}{text}"));
+    let is_defined = |name: &String| names.get(name).is_some_and(&is_function);
+    let mut defined = defined.into_iter().filter(is_defined);
+    defined.next().filter(|_| defined.next().is_none())
 }
 
 /// Returns the length of the operator's name that a text begins with:

@@ -2,7 +2,7 @@
 
 use super::place::{self, InstructionPlace, Places};
 use super::{Inner, waiting};
-use crate::host::decimal::format_number;
+use crate::host::decimal::{format_number, grouped};
 use crate::interp::inspect::{CallFrame, PausedRun};
 use crate::name::Name;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
@@ -12,6 +12,12 @@ use crate::tape::Tape;
 
 /// How many lines are shown before and after the present one.
 const AROUND: usize = 2;
+
+/// How many calls `bt` shows of very many: the innermost, those on each side of the selected one, and
+/// the outermost.
+const INNERMOST: usize = 30;
+const NEAR: usize = 5;
+const OUTERMOST: usize = 10;
 
 /// How many lines `list` shows before a line and after it.
 const LISTED: usize = 5;
@@ -116,21 +122,38 @@ impl Inner {
         self.console.say(&format!("next: {instruction}    accumulator _ = {accumulator}"));
     }
 
-    /// Shows the calls in progress, the selected one marked.
+    /// Shows the calls in progress, the selected one marked: of very many, the innermost, those
+    /// around the selected one, and the outermost.
     pub(super) fn backtrace(&mut self, stop: &PausedRun<'_>, selected: usize) {
-        let mut lines = Vec::new();
-        for (number, frame) in stop.frames.iter().enumerate() {
-            let mark = if number == selected { '>' } else { ' ' };
-            let head = self.head(stop, number, place_of(frame).as_ref());
-            lines.push(format!("{mark}{:>3} {head}", number + 1));
-            let parameters = frame.function.parameters.iter().zip(0u32..).filter(|_| frame.offset.is_some());
-            let values: Vec<String> =
-                parameters.map(|(name, local)| self.value(*name, stop.local(frame, local))).collect();
-            if !values.is_empty() {
-                lines.push(format!("       {}", values.join(", ")));
+        let count = stop.frames.len();
+        let near = selected.saturating_sub(NEAR)..=selected.saturating_add(NEAR);
+        let near = (*near.start()).min(count)..near.end().saturating_add(1).min(count);
+        let parts = [0..INNERMOST.min(count), near, count.saturating_sub(OUTERMOST)..count];
+        let (mut lines, mut shown) = (Vec::new(), 0);
+        for part in parts {
+            if let Some(skipped) = part.start.checked_sub(shown).filter(|skipped| *skipped > 0) {
+                let calls = if skipped == 1 { "call" } else { "calls" };
+                lines.push(format!("     … {} {calls} more; `fr N` selects one", grouped(skipped as u64)));
             }
+            (part.start.max(shown)..part.end)
+                .for_each(|number| self.call(stop, number, selected, &mut lines));
+            shown = shown.max(part.end);
         }
         self.console.say(&lines.join("\n"));
+    }
+
+    /// Adds the lines of a call in progress.
+    fn call(&self, stop: &PausedRun<'_>, number: usize, selected: usize, lines: &mut Vec<String>) {
+        let Some(frame) = stop.frames.get(number) else { return };
+        let mark = if number == selected { '>' } else { ' ' };
+        let head = self.head(stop, number, place_of(frame).as_ref());
+        lines.push(format!("{mark}{:>3} {head}", number + 1));
+        let parameters = frame.function.parameters.iter().zip(0u32..).filter(|_| frame.offset.is_some());
+        let values: Vec<String> =
+            parameters.map(|(name, local)| self.value(*name, stop.local(frame, local))).collect();
+        if !values.is_empty() {
+            lines.push(format!("       {}", values.join(", ")));
+        }
     }
 
     pub(super) fn locals(&mut self, stop: &PausedRun<'_>, selected: usize) {

@@ -160,6 +160,53 @@ fn variables_named_like_commands_are_assigned() {
 }
 
 #[test]
+fn variables_named_like_commands_begin_expressions() {
+    let program = "def ff(p w b l) p + w\nff(5, 7, 2, 3)\n";
+    let ran = debug("begin", program, &["-b", "ff"], "p - 2\nw - 1\nb * 2\nl + 1\np -2\nu + 1\nc\n");
+    let said: Vec<&str> = ran.out().lines().filter(|line| !line.contains(" | ")).collect();
+    let expected =
+        ["1: ff (p.kal:1:19)", "ff(p w b l) at p.kal:1:19", "3", "6", "4", "4", "-2", "usage: u [LINE]", "12"];
+    assert_eq!(said.len(), expected.len(), "{}", ran.out());
+    assert!(said.iter().zip(expected).all(|(said, expected)| said.ends_with(expected)), "{said:?}");
+}
+
+#[test]
+fn very_many_calls_are_shown_in_part() {
+    let program = "def r(n) if n > 0 then r(n - 1) + 1 else 1\nr(10000)\n";
+    let typed = "bt\nfr 5000\nbt\nc\n";
+    let ran = debug("many", program, &["--interpret", "-b", "1:42"], typed);
+    let out = ran.out();
+    assert!(out.lines().count() < 250, "{}", out.lines().count());
+    for part in [
+        ">  1 r(n) at p.kal:1:42",
+        "\n  30 r(n) at",
+        "… 9,962 calls more; `fr N` selects one",
+        "9993 r(n) at",
+        ">5000 r(n) at",
+        "… 4,964 calls more",
+        "10002 this expression at p.kal:2:1",
+        "10001",
+    ] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+}
+
+#[test]
+fn conditions_know_what_was_declared_since_the_last_run() {
+    let mut context = engine(Mode::Lazy).context().unwrap();
+    let said = attach(&mut context, &["c", "p glob", "c", "c"]);
+    context.eval("def b(x) x").unwrap();
+    let _ = context.eval_stopping(&Source::new("first.kal", "b(1)"));
+    context.eval("var glob = 3; def gg() glob += 1 : glob; def binary @ 30 (a b) a * 10 + b").unwrap();
+    assert_eq!(context.breakpoints("gg if glob > 0").unwrap(), "1: gg if glob > 0 (<eval>:1:24)");
+    assert_eq!(context.eval("gg()").unwrap(), Some(4.0));
+    assert_eq!(*said.lock().unwrap().last().unwrap(), "3");
+    // An operator may be named by itself.
+    assert!(context.breakpoints("@").unwrap().starts_with("2: @ (<eval>:1:"));
+    assert_eq!(context.eval("1 @ 2").unwrap(), Some(12.0));
+}
+
+#[test]
 fn calls_are_shown_across_compiled_code() {
     let program =
         "def inner(x) x + 1\ndef middle(x) inner(x) * 2\ndef outer(x) middle(x + 1) + 1\nouter(1)\n";
