@@ -24,6 +24,7 @@ pub mod stored;
 pub mod unqualified;
 
 use crate::diagnostic::{Diagnostic, ErrorCode};
+use crate::module::MemberKind;
 use crate::name::{HeldName, Name, Names};
 use crate::source::Source;
 use crate::syntax::ast::{self, ItemKind, Prototype, Spanned};
@@ -218,8 +219,20 @@ impl Checker<'_> {
         }
     }
 
+    /// Returns what a declaration names: in a module, too, a C function that the user has allowed
+    /// is that.
+    fn declared_head(&mut self, head: Spanned) -> Spanned {
+        let environment = self.environment;
+        let is_foreign = environment.hosts().foreign(head.name).is_some();
+        let is_of_host = || environment.global(head.name, MemberKind::Function);
+        if is_foreign && is_of_host().is_ok_and(|found| found.name() == head.name) {
+            return head;
+        }
+        self.head(head)
+    }
+
     fn declaration(&mut self, prototype: &Prototype) -> Extern {
-        let Spanned { name, span } = self.head(prototype.name);
+        let Spanned { name, span } = self.declared_head(prototype.name);
         let declared = Extern {
             name,
             parameters: prototype.parameters.iter().map(|parameter| parameter.name).collect(),

@@ -60,6 +60,33 @@ pub(crate) struct TableRequest<'a> {
     pub(crate) deadline: Option<Instant>,
 }
 
+impl TableRequest<'_> {
+    /// Reads a number of threads.
+    ///
+    /// # Errors
+    /// What it should be.
+    pub(crate) fn read_threads(text: &str) -> Result<usize, &'static str> {
+        let count = text.parse().ok().filter(|count| (1..=1024).contains(count));
+        count.ok_or("a number of threads is between 1 and 1024")
+    }
+
+    /// Reads what is between two fields.
+    ///
+    /// # Errors
+    /// What it should be.
+    pub(crate) fn read_delimiter(text: &str) -> Result<u8, &'static str> {
+        let is_fitting = |byte: &u8| {
+            let is_in_numbers = byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
+            byte.is_ascii() && !is_in_numbers && !b"\"\r\n".contains(byte)
+        };
+        match text.as_bytes() {
+            [byte] if is_fitting(byte) => Ok(*byte),
+            b"\\t" => Ok(b'\t'),
+            _ => Err("it is one ASCII character that is not in numbers, such as `;`, or `\\t`"),
+        }
+    }
+}
+
 /// Computes a formula in the rows of a table, and writes the table with the results. What
 /// interrupts the context stops it; `idle` is told while it waits for input. Returns the
 /// number of rows, and whether there are more.

@@ -6,6 +6,7 @@
 use crate::executable::BUILD_MARK;
 use crate::image::{SIZE_SYMBOL, START_SYMBOL};
 use crate::terminal::file::write_atomically;
+use crate::terminal::replacement::target;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -135,7 +136,7 @@ pub(super) fn link(
         run(&options, arguments)?;
     }
     // A device or a pipe is written to, and a link leads to the file that is replaced.
-    let target = std::fs::canonicalize(output).unwrap_or_else(|_| output.to_owned());
+    let target = target(output);
     if std::fs::metadata(&target).is_ok_and(|data| !data.is_file() && !data.is_dir()) {
         let bytes = std::fs::read(&made).map_err(failed(&made))?;
         return write_atomically(&target, &bytes).map_err(failed(output));

@@ -51,10 +51,10 @@ pub(super) struct MapArguments {
     #[arg(long)]
     alone: bool,
     /// How many threads compute; another one reads
-    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = threads)]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = TableRequest::read_threads)]
     threads: usize,
     /// What is between two fields: one character, or `\t`
-    #[arg(long, value_name = "CHARACTER", default_value = ",", value_parser = delimiter)]
+    #[arg(long, value_name = "CHARACTER", default_value = ",", value_parser = TableRequest::read_delimiter)]
     delimiter: u8,
     /// What to do in a row with a field that is no number, or in which the function fails
     #[arg(long, value_name = "WHAT", default_value = "stop")]
@@ -78,23 +78,6 @@ enum OnRowError {
     Stop,
     /// Leave the result empty, and count such rows
     Empty,
-}
-
-fn threads(text: &str) -> Result<usize, String> {
-    let count = text.parse().ok().filter(|count| (1..=1024).contains(count));
-    count.ok_or_else(|| "a number of threads is between 1 and 1024".into())
-}
-
-fn delimiter(text: &str) -> Result<u8, String> {
-    let is_fitting = |byte: &u8| {
-        let is_in_numbers = byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
-        byte.is_ascii() && !is_in_numbers && !b"\"\r\n".contains(byte)
-    };
-    match text.as_bytes() {
-        [byte] if is_fitting(byte) => Ok(*byte),
-        b"\\t" => Ok(b'\t'),
-        _ => Err("it is one ASCII character that is not in numbers, such as `;`, or `\\t`".into()),
-    }
 }
 
 /// Executes `kal map`.

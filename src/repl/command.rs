@@ -59,7 +59,7 @@ commands! {
     Quit "quit" Nothing "" "leave; also Ctrl-D";
     Load "load" File "FILE" "run a file";
     Reload "reload" Nothing "" "run the last file again; only what changed is redefined, variables are set again";
-    Watch "watch" AnyFile "[FILE | off [FILE]]" "load a file now and whenever it is saved, or no longer. Alone: list those files";
+    Watch "watch" AnyFile "[FILE | off [FILE]]" "load a file now and whenever it is saved with another text, or no longer. Alone: list those files";
     Save "save" AnyFile "[FILE]" "write all definitions and variables as a script, or as a session to FILE.kses";
     SaveOver "save!" AnyFile "[FILE]" "the same, even if FILE contains something else";
     Autosave "autosave" Switch "on|off" "write the session to its file after every input";
@@ -79,7 +79,7 @@ commands! {
     Time "time" Code "EXPR" "run once, and show the time to parse, compile and run";
     Bench "bench" Code "EXPR" "run many times, and show the median time of a run";
     Plot "plot" Code "EXPR, … [, VAR = A..B] [--svg FILE]" "draw curves; A..B defaults to -10..10";
-    Map "map" Code "EXPR --in FILE [--out FILE] [--name COLUMN] [--alone]" "compute EXPR in every row of a table, with its columns as variables";
+    Map "map" Code "EXPR --in FILE [--out FILE] [--name COLUMN] [--alone]" "compute EXPR in every row of a table, with its columns as variables; more options as for `kal map`";
     Trace "trace" Switch "on|off" "show what happens to definitions, as it happens";
     Stats "stats" Nothing "" "statistics about this session";
     Reset "reset" Nothing "" "remove everything but what init.kal defines";

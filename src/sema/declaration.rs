@@ -11,6 +11,7 @@ use super::environment::{Environment, Extern, SourcePlace, arguments};
 use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::host::HostFunctions;
+use crate::module;
 use crate::name::Names;
 use crate::syntax::foreign;
 
@@ -105,9 +106,10 @@ pub fn advice(declared: &Extern, names: &Names, hosts: &HostFunctions, budget: &
         Some(near) => format!("did you mean `{near}`?"),
         None => {
             let head = head(declared, names);
+            let short = module::parts(&text).map_or(&*text, |(_, short)| short);
             format!(
                 "it is not a host function; define it: `def {head} …`; or, if it is a C function that takes \
-                 and returns doubles, allow it: `--allow-extern {text}`"
+                 and returns doubles, allow it: `--allow-extern {short}`"
             )
         }
     }

@@ -36,7 +36,7 @@ impl Replacement {
         if is_open_file(path) {
             return Ok(Self { file: File::create(path)?, place: None });
         }
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let target = target(path);
         let Some(name) = target.file_name() else { return Err(ErrorKind::InvalidFilename.into()) };
         let mut temporary_name = OsString::from(".");
         temporary_name.push(name);
@@ -116,4 +116,20 @@ fn opened(file: &File) -> PathBuf {
 /// open.
 fn is_open_file(path: &Path) -> bool {
     path.is_symlink() && (path.starts_with("/dev") || path.starts_with("/proc"))
+}
+
+/// Returns the file that a path leads to, by links, also where there is none yet.
+pub(crate) fn target(path: &Path) -> PathBuf {
+    /// As many links as Linux follows.
+    const MOST: usize = 40;
+    let mut target = path.to_owned();
+    for _ in 0..MOST {
+        if let Ok(found) = fs::canonicalize(&target) {
+            return found;
+        }
+        let Ok(next) = fs::read_link(&target) else { break };
+        // A relative one begins at its folder.
+        target = target.parent().unwrap_or(Path::new("")).join(next);
+    }
+    target
 }

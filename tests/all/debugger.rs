@@ -164,8 +164,17 @@ fn variables_named_like_commands_begin_expressions() {
     let program = "def ff(p w b l) p + w\nff(5, 7, 2, 3)\n";
     let ran = debug("begin", program, &["-b", "ff"], "p - 2\nw - 1\nb * 2\nl + 1\np -2\nu + 1\nc\n");
     let said: Vec<&str> = ran.out().lines().filter(|line| !line.contains(" | ")).collect();
-    let expected =
-        ["1: ff (p.kal:1:19)", "ff(p w b l) at p.kal:1:19", "3", "6", "4", "4", "-2", "usage: u [LINE]", "12"];
+    let expected = [
+        "1: ff (p.kal:1:19)",
+        "ff(p w b l) at p.kal:1:19",
+        "3",
+        "6",
+        "4",
+        "4",
+        "-2",
+        "usage: u [LINE]",
+        "12",
+    ];
     assert_eq!(said.len(), expected.len(), "{}", ran.out());
     assert!(said.iter().zip(expected).all(|(said, expected)| said.ends_with(expected)), "{said:?}");
 }

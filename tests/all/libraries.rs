@@ -685,3 +685,26 @@ fn a_script_declares_a_variable_after_what_uses_the_imported_one() {
     again.eval(&context.script(&[])).expect("it is right");
     assert_eq!(value_of(&mut again, "k(1) * 10 + l(1)"), Some(37.0));
 }
+
+#[test]
+fn a_module_declares_a_c_function_that_is_allowed() {
+    let folder = library(&[
+        ("bessel.kal", "extern j0(x)\ndef h(x) j0(x) * 2"),
+        ("own.kal", "extern j1(x)\ndef h(x) j1(x)\ndef j1(x) x + 1"),
+        ("p.kal", "import bessel\nh(0)"),
+    ]);
+    let run = |arguments: &[&str]| {
+        let cache = folder.path().join("cache");
+        let ran = finish(kal().current_dir(folder.path()).arg("--cache").arg(cache).args(arguments));
+        (ran.out().to_owned(), ran.err().to_owned())
+    };
+    for mode in ["--lazy", "--lazy", "--eager", "--interpret", "--tiered"] {
+        let (out, err) = run(&["--allow-extern", "j0", mode, "p.kal"]);
+        assert_eq!((&*out, &*err), ("2\n", ""), "{mode}");
+        // What a module defines itself is that.
+        let (out, err) = run(&["--allow-extern", "j1", mode, "-e", "import own; h(3)"]);
+        assert_eq!((&*out, &*err), ("4\n", ""), "{mode}");
+    }
+    let (_, err) = run(&["p.kal"]);
+    assert!(err.contains("allow it: `--allow-extern j0`"), "{err}");
+}

@@ -569,3 +569,18 @@ fn what_the_page_about_columns_shows_is_what_happens() {
     }
     assert!(commands >= 6, "{commands} commands");
 }
+
+#[test]
+fn a_link_to_a_file_that_is_not_there_yet_leads_to_it() {
+    let folder = Folder::new("map-dangling");
+    write(&folder, "t.csv", "a,b\n1,2\n");
+    std::fs::create_dir(folder.path().join("out")).expect("it is new");
+    for (link, target) in [("one.csv", "out/made.csv"), ("two.csv", "one.csv")] {
+        std::os::unix::fs::symlink(target, folder.path().join(link)).expect("it is new");
+    }
+    let ran = finish(kal().current_dir(folder.path()).args(["map", "a + b", "t.csv", "--out", "two.csv"]));
+    assert_eq!((ran.err(), ran.code), ("", Some(0)));
+    assert_eq!(read(&folder, "out/made.csv"), "a,b,a + b\n1,2,3\n");
+    assert_eq!(names(&folder), ["one.csv", "out", "t.csv", "two.csv"]);
+    assert!(folder.path().join("two.csv").is_symlink());
+}
