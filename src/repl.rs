@@ -116,10 +116,10 @@ pub(crate) fn start(
     if is_shown && !arguments.quiet {
         session.banner();
     }
+    session.runs_init = !arguments.no_init;
     match resumed.as_ref().zip(file) {
         // What the user's own file defines is in it.
         Some((resumed, file)) => tell(&mut session, resumed, file),
-        None if arguments.no_init => {}
         None => session.run_init(),
     }
     let exit = (first.run)(session.context, session.reporter);

@@ -204,7 +204,14 @@ impl Inner {
         if stop.can_call_again(number) {
             return Then::Again(number);
         }
-        self.error("there is no call to repeat; `restart` runs from the beginning");
+        let compiled = stop.frames.get(number).filter(|frame| frame.offset.is_none());
+        let caller = compiled.map(|frame| self.names.text(frame.function.name));
+        match caller.filter(|name| **name != *EXPRESSION) {
+            Some(name) => self.error(&format!(
+                "`{name}`, which made the call, is compiled: `bp {name}`, and run it again to repeat its calls"
+            )),
+            None => self.error("there is no call to repeat; `restart` runs from the beginning"),
+        }
         Then::Ask
     }
 

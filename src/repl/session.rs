@@ -61,7 +61,7 @@ pub(super) struct ReplSession<'c> {
     /// The last edited text that failed.
     pub(super) draft: Option<FailedEdit>,
     /// Whether the user's own file is run, first and after `:reset`.
-    runs_init: bool,
+    pub(super) runs_init: bool,
     /// Whether the program has a variable `ans` of its own, which no value replaces.
     pub(super) has_own_ans: bool,
     is_out_of_time: bool,
@@ -147,9 +147,8 @@ impl<'c> ReplSession<'c> {
         self.screen.line(&self.faint(&line));
     }
 
-    /// Runs the user's init file, if there is one: now, and after `:reset`.
+    /// Runs the user's init file, if there is one and it is to run.
     pub(super) fn run_init(&mut self) {
-        self.runs_init = true;
         let _ = self.init();
         let _ = self.screen.settle();
     }

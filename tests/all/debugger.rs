@@ -180,6 +180,19 @@ fn variables_named_like_commands_begin_expressions() {
 }
 
 #[test]
+fn only_calls_of_interpreted_functions_are_repeated() {
+    let program = "def f(x) x\ndef g(x) f(x) + 1\ng(5)\n";
+    let said = |mode: &str| {
+        let ran = debug("repeat", program, &[mode, "-b", "f"], "def f(x) x * 100\nretry\nc\n");
+        ran.out().lines().filter(|line| !line.contains('|')).skip(3).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let refused =
+        "error: `g`, which made the call, is compiled: `bp g`, and run it again to repeat its calls";
+    assert_eq!(said("--lazy"), [refused, "6"]);
+    assert_eq!(said("--interpret").last().map(String::as_str), Some("501"));
+}
+
+#[test]
 fn very_many_calls_are_shown_in_part() {
     let program = "def r(n) if n > 0 then r(n - 1) + 1 else 1\nr(10000)\n";
     let typed = "bt\nfr 5000\nbt\nc\n";
