@@ -74,11 +74,15 @@ fn make_baseline(
     budget: &Arc<ContextBudget>,
 ) -> Result<MadeBody, Failure> {
     let code = baseline::compile(request.body(""), &jit.names, request.plan.options);
-    let code = code.map_err(|error| refusal::ungenerated(&error, request.function))?;
+    let mut code = code.map_err(|error| refusal::ungenerated(&error, request.function))?;
     let over = |limit| Failure::OverLimit { function: request.function.clone(), limit };
     let charge = budget.charge_code(code.bytes.len() as u64).map_err(over)?;
     let placed = place::place_made(jit, request, &code, charge);
     if jit.store.keeps(request.function.source.name()) {
+        // What is kept until the end takes no more memory than it needs. A copy leaves the memory
+        // to the next body, where one that shrinks leaves the rest, in which there is no room.
+        code.bytes = code.bytes.as_slice().into();
+        code.fields.shrink_to_fit();
         request.keep(jit, code);
     }
     placed.map_err(|error| refusal::unlinked(error, request.function))
