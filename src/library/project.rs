@@ -13,8 +13,10 @@
 //! folder then, and nowhere else.
 
 use semver::{Version, VersionReq};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The name of the file.
@@ -38,15 +40,23 @@ pub(super) struct Project {
 #[serde(deny_unknown_fields, default)]
 struct LibraryTable {
     name: Option<String>,
+    #[serde(deserialize_with = "version")]
     version: Option<Version>,
 }
 
 /// Where modules are that the files of the folder import.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with a `path`, such as `{ path = \"../linear\" }`")]
 struct ImportEntry {
     path: PathBuf,
     version: Option<VersionReq>,
+}
+
+/// Reads the version of a library.
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Version>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let wrong = |_| D::Error::custom(format!("`{text}` is no version, which has three numbers: \"1.2.0\""));
+    Version::parse(&text).map(Some).map_err(wrong)
 }
 
 impl Project {
@@ -66,7 +76,10 @@ impl Project {
     fn of(folder: &Path) -> Result<Self, String> {
         let file = folder.join(FILE);
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
-        let text = std::fs::read_to_string(&file).map_err(|error| failed(&error))?;
+        let text = std::fs::read_to_string(&file).map_err(|error| match error.kind() {
+            ErrorKind::InvalidData => failed(&"it is no text in UTF-8"),
+            _ => failed(&error),
+        })?;
         let project: Self = toml::from_str(&text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
@@ -121,7 +134,8 @@ impl Project {
                     library.name.map_or_else(|| folder.display().to_string(), |name| format!("`{name}`"));
                 Err(format!("{asked}, but {name} is version {version}"))
             }
-            None => Err(format!("{asked}, but {} says no version", folder.join(FILE).display())),
+            None if has_file => Err(format!("{asked}, but {} says no version", folder.join(FILE).display())),
+            None => Err(format!("{asked}, but there is no {}", folder.join(FILE).display())),
         }
     }
 }

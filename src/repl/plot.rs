@@ -39,6 +39,9 @@ pub(super) fn plot(session: &mut ReplSession<'_>, text: &str) -> Result<(), Comm
     }
     let domain = (number(session, request.limits.0)?, number(session, request.limits.1)?);
     let width = domain.1 - domain.0;
+    if width.is_infinite() && domain.0.is_finite() && domain.1.is_finite() {
+        return Err(CommandError::Text("the plot's limits are too far apart".into()));
+    }
     if !(width.is_finite() && width > 0.0) {
         return Err(CommandError::Text("the plot's limits must be two numbers, the lower one first".into()));
     }

@@ -127,8 +127,8 @@ fn naming_columns(error: Error, header: &TableHeader, source: &Source) -> Error 
                 Some(help) => format!("{help}; {columns}"),
                 None => columns,
             });
-        } else if diagnostic.help.is_none() {
-            diagnostic.help = header.renamed_in(source.text());
+        } else {
+            diagnostic.help = header.renamed_in(source.text()).or(diagnostic.help.take());
         }
     }
     Error::Invalid(diagnostics)

@@ -72,8 +72,17 @@ impl TableHeader {
 
     /// Returns what formulas call a column whose other name is in a text, if there is one.
     pub(super) fn renamed_in(&self, text: &str) -> Option<String> {
-        let is_in = |column: &&TableColumn| column.identifier != column.name && text.contains(&column.name);
-        let found = self.columns.iter().filter(|column| !column.name.is_empty()).find(is_in)?;
+        let is_word = |name: &str| name.contains(char::is_alphanumeric);
+        let is_apart = |(at, name): (usize, &str)| {
+            let (before, after) = (text[..at].chars().next_back(), text[at + name.len()..].chars().next());
+            ![before, after].into_iter().flatten().any(unicode_ident::is_xid_continue)
+        };
+        let is_in = |column: &&TableColumn| {
+            column.identifier != column.name
+                && is_word(&column.name)
+                && text.match_indices(&column.name).any(is_apart)
+        };
+        let found = self.columns.iter().find(is_in)?;
         Some(format!("the column \"{}\" is `{}` in formulas", found.name, found.identifier))
     }
 

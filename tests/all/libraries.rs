@@ -491,7 +491,18 @@ fn a_project_says_where_modules_are_and_of_which_version() {
     };
     let (out, error) = run(None);
     assert_eq!(out, "");
-    assert!(error.contains("asks for version ^1.1, but") && error.contains("says no version"), "{error}");
+    assert!(error.contains("asks for version ^1.1, but there is no "), "{error}");
+    for (said, message) in [
+        (linear(""), "kal.toml says no version"),
+        (linear("version = \"1.1\""), "kal.toml:3: `1.1` is no version, which has three numbers: \"1.2.0\""),
+        (
+            "[imports]\nother = \"../other\"".to_owned(),
+            "kal.toml:2: invalid type: string \"../other\", expected a table with a `path`",
+        ),
+    ] {
+        let (out, error) = run(Some(&said));
+        assert!(out.is_empty() && error.contains(message), "{error}");
+    }
     for version in ["1.1.0", "1.9.3"] {
         let right = ("114\n".to_owned(), String::new());
         assert_eq!(run(Some(&linear(&format!("version = \"{version}\"")))), right);

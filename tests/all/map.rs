@@ -584,3 +584,18 @@ fn a_link_to_a_file_that_is_not_there_yet_leads_to_it() {
     assert_eq!(names(&folder), ["one.csv", "out", "t.csv", "two.csv"]);
     assert!(folder.path().join("two.csv").is_symlink());
 }
+
+#[test]
+fn a_formula_with_the_name_of_the_header_is_told_the_other() {
+    let table = "a.b,else,while,q\n1,2,3,4\n";
+    for (formula, help) in [
+        ("a.b * q", "the column \"a.b\" is `a_b` in formulas"),
+        ("else * 2", "the column \"else\" is `_else` in formulas"),
+        ("while + 1", "the column \"while\" is `_while` in formulas"),
+        ("q +", ""),
+    ] {
+        let said = refused(&[formula], table).join("\n");
+        assert!(said.contains(help), "{formula}: {said}");
+        assert_eq!(said.contains("in formulas"), !help.is_empty(), "{formula}: {said}");
+    }
+}
