@@ -5,7 +5,7 @@ use super::arguments::CallArguments;
 use super::callbacks::{CurrentRun, Destination, RuntimeCallbacks, StopReason, take_request, with_run};
 use super::execution::{Execution, Left};
 use super::x86_64;
-use crate::abi::{CONTEXT_FREE, CONTEXT_FREE_ALIGNMENT, Header, REGISTERS};
+use crate::abi::{CONTEXT_FREE, CONTEXT_FREE_ALIGNMENT, Header};
 use crate::float_environment::in_default;
 use std::cell::Cell;
 use std::ptr;
@@ -60,14 +60,13 @@ impl Execution {
         let entered = EnteredRun { header, stack: self.stack_range() };
         let outer = CURRENT.replace(&raw const entered);
         let mut result = 0.0;
-        let more = arguments.count.saturating_sub(REGISTERS);
+        let more = arguments.beyond_registers();
         // SAFETY: the header is that of this execution; `body` and the slots
         // are as the caller promises; the arguments are at least 8 doubles
         // (`CallArguments`) and `more` beyond them; the stack is this execution's own,
         // or 0 when it is the one in use. The pointer to `run` is used only
         // by routines that `enter` calls, and is reset below.
-        let left =
-            unsafe { x86_64::enter(header, body, arguments.doubles.as_ptr(), more, stack, &raw mut result) };
+        let left = unsafe { x86_64::enter(header, body, arguments.address(), more, stack, &raw mut result) };
         // Unlike `set`, this is inlined.
         CURRENT.with(|current| current.set(outer));
         let header = self.memory.header();
@@ -91,9 +90,9 @@ impl Execution {
         type Body = unsafe extern "sysv64" fn(*const Header, f64, f64, f64, f64, f64, f64, f64, f64) -> f64;
         let header: *const Header = self.memory.header();
         let is_stopped = self.memory.header().limit.load(Ordering::Relaxed) == usize::MAX;
-        let [a, b, c, d, e, f, g, h] = *arguments.doubles.first_chunk::<REGISTERS>()?;
+        let [a, b, c, d, e, f, g, h] = *arguments.registers();
         // SAFETY: code is there, as the caller says.
-        if is_stopped || arguments.count > REGISTERS || !unsafe { is_context_free(body) } {
+        if is_stopped || arguments.beyond_registers() > 0 || !unsafe { is_context_free(body) } {
             return None;
         }
         let code = ptr::with_exposed_provenance::<()>(body);
