@@ -213,7 +213,7 @@ fn the_cache_is_read_only_for_what_an_image_lacks() {
         let engine = Engine::with_config(config).expect("it starts");
         let mut context = engine.context().expect("it starts");
         let mut said = vec![value_of(&mut context, &source)];
-        let mut count = |context: &Context| {
+        let count = |context: &Context| {
             let events = engine.take_cache_events();
             let read = events.iter().filter(|event| matches!(event, CacheEvent::Opened { .. })).count();
             let written = events.iter().filter(|event| matches!(event, CacheEvent::Written { .. })).count();
