@@ -2,6 +2,7 @@
 
 use super::folder::{ABANDONED, UNFINISHED, shortened};
 use super::image_text::{ImageText, identity};
+#[cfg(feature = "cli")]
 use super::lock::TextLock;
 use super::pack_file::{FoundPacks, OwnPack, PackFile, PackFolder, packs};
 use super::{CacheEvent, CacheOptions, CheckedText, CheckedTexts, trust};

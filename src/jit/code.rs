@@ -160,8 +160,10 @@ impl CodeBlock {
 /// Code that uses nothing of its context and cannot fail: it can be called as
 /// `extern "sysv64" fn(*const (), f64, …) -> f64`, with its arguments after a pointer that it does
 /// not use, in the default floating-point environment. It is there while this is.
+#[cfg(feature = "executable")]
 pub struct ContextFreeCode(Arc<CompiledCode>);
 
+#[cfg(feature = "executable")]
 impl ContextFreeCode {
     /// Holds code, which must be context-free.
     pub(super) fn new(code: Arc<CompiledCode>) -> Self {
