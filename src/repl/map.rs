@@ -83,14 +83,16 @@ impl<'a> MapRequest<'a> {
             let (value, next) = after.split_at(Self::option(after, false).unwrap_or(after.len()));
             let value = value.trim();
             let between = |mark| value.strip_prefix(mark)?.strip_suffix(mark);
-            let value = between('"').or_else(|| between('\'')).unwrap_or(value);
+            // What is in double ones is read with a path.
+            let file = between('\'').unwrap_or(value);
+            let value = between('"').unwrap_or(file);
             let wrong = |says: &str| CommandError::Text(format!("{name} {value}: {says}"));
             match (name, value) {
                 ("--alone", "") => request.is_alone = true,
                 ("--explain", "") => request.explains = true,
                 ("--alone" | "--explain", _) | (_, "") => return Err(usage()),
-                ("--in", file) if request.input.is_empty() => request.input = file,
-                ("--out", file) => request.output = Some(file),
+                ("--in", _) if request.input.is_empty() => request.input = file,
+                ("--out", _) => request.output = Some(file),
                 ("--name", column) => request.name = Some(column),
                 ("--threads", count) => {
                     request.threads = TableRequest::read_threads(count).map_err(wrong)?;
@@ -169,6 +171,8 @@ mod tests {
             explains: true,
         };
         assert_eq!(found.ok(), Some(request));
+        let quoted = MapRequest::parse("a --in \"b\\c.csv\" --out 'd e.csv'").expect("it is right");
+        assert_eq!((file::path(quoted.input), quoted.output), ("b\\c.csv".into(), Some("d e.csv")));
         let usage = CommandError::usage("map").to_string();
         for wrong in [
             "",
