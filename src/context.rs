@@ -508,13 +508,12 @@ impl Context {
         }
         self.follow_aliases(function.name);
         let before = changed.before.as_ref().or(hidden.as_ref());
-        let instances = match before {
-            Some(pattern) if !pattern.functions.is_empty() => {
-                self.world.instances_of(name, self.engine.names())
-            }
-            Some(_) | None => Vec::new(),
-        };
-        self.follow_pattern(name, before, Some(function));
+        let was_pattern = before.is_some_and(|before| !before.functions.is_empty());
+        let mut instances = self.follow_pattern(name, before, Some(function));
+        if !was_pattern {
+            // They were called ahead of the definition, which takes nothing away from them.
+            instances.clear();
+        }
         let redefined = changed.before.is_some() || !instances.is_empty();
         self.redefined += u64::from(redefined);
         if self.engine.mode() == Mode::Eager {

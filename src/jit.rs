@@ -376,13 +376,14 @@ impl Jit {
         self.ask(work)?.wait(&self.workers, stopper)
     }
 
+    /// Returns whether a function is an expression.
+    fn is_expression(&self, function: &CheckedFunction) -> bool {
+        self.names.text(function.name) == EXPRESSION
+    }
+
     /// Returns when the first code of a function is compiled again.
     fn tier_up(&self, function: &CheckedFunction) -> TierUp {
-        if *self.names.text(function.name) == *EXPRESSION {
-            self.options.expression_tier_up
-        } else {
-            self.options.tier_up
-        }
+        if self.is_expression(function) { self.options.expression_tier_up } else { self.options.tier_up }
     }
 
     /// Returns the tier of the first code of a function.

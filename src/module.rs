@@ -283,18 +283,17 @@ impl Imports {
         };
         match imports.iter_mut().find(|known| is_same(known)) {
             Some(known) => {
-                // What is known stays so.
-                match (&known.names, &mut import.names) {
-                    (ImportedNames::Listed(before), ImportedNames::Listed(names)) => {
-                        let more = before.iter().filter(|name| !names.contains(name)).cloned();
-                        let more: Vec<_> = more.collect();
-                        names.extend(more);
+                // A list takes away nothing that is known.
+                if let ImportedNames::Listed(names) = &mut import.names {
+                    match &known.names {
+                        ImportedNames::All => import.names = ImportedNames::All,
+                        ImportedNames::Listed(before) => {
+                            let more = before.iter().filter(|name| !names.contains(name)).cloned();
+                            let more: Vec<_> = more.collect();
+                            names.extend(more);
+                        }
+                        ImportedNames::Qualified => {}
                     }
-                    (ImportedNames::All, names @ ImportedNames::Listed(_)) => *names = ImportedNames::All,
-                    (
-                        ImportedNames::All | ImportedNames::Qualified | ImportedNames::Listed(_),
-                        ImportedNames::All | ImportedNames::Qualified | ImportedNames::Listed(_),
-                    ) => {}
                 }
                 *known = import;
             }

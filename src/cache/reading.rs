@@ -94,7 +94,7 @@ impl Cache {
     /// Reads the packs of a text that were left unread, if there are any.
     pub(super) fn read_rest(&self, source: &mut CachedSource) {
         if let Some(place) = source.unread.take() {
-            source.add(Self::read(self, &place, &source.text));
+            source.add(self.read(&place, &source.text));
         }
     }
 
@@ -160,7 +160,7 @@ impl Cache {
 
 impl UnreadPacks for Cache {
     /// Reads the packs that were left unread, since an image has all code of their texts.
-    fn read(&self) {
+    fn read_unread(&self) {
         let unread = |source: &mut CachedSource| Some((source.unread.take()?, source.text.clone()));
         let unread: Vec<(PackFolder, String)> =
             self.sources(|sources| sources.iter_mut().filter_map(unread).collect());

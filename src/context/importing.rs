@@ -250,26 +250,32 @@ impl Context {
     }
 
     /// Makes the instances of a name follow its present definition, if that is a pattern
-    /// or the one before was.
+    /// or the one before was. Returns them.
     pub(super) fn follow_pattern(
         &mut self,
         pattern: Name,
         before: Option<&Arc<CheckedFunction>>,
         after: Option<&Arc<CheckedFunction>>,
-    ) {
+    ) -> Vec<Name> {
         // One that was hidden until now.
         let shown = self.imported_pattern(pattern);
         if before.into_iter().chain(after).chain(&shown).all(|function| function.functions.is_empty()) {
-            return;
+            return Vec::new();
         }
+        let instances = self.adopt_instances(pattern);
         // An import may make another name an alias of it.
-        let short = short_name(pattern, self.engine.names());
-        for pattern in [Some(pattern), short].into_iter().flatten() {
-            for name in self.world.instances_of(pattern, self.engine.names()) {
-                self.adopt_alias(name);
-            }
+        if let Some(short) = short_name(pattern, self.engine.names()) {
+            self.adopt_instances(short);
         }
         self.drop_lost_aliases();
+        instances
+    }
+
+    /// Binds the instances of a name to those of its present definition. Returns them.
+    fn adopt_instances(&mut self, pattern: Name) -> Vec<Name> {
+        let instances = self.world.instances_of(pattern, self.engine.names());
+        instances.iter().for_each(|name| self.adopt_alias(*name));
+        instances
     }
 
     /// Makes the aliases of a function follow its present definition.

@@ -165,8 +165,10 @@ impl Context {
         let calls = |name: Name| function.callees.iter().any(|callee| callee.name == name);
         for node in nodes {
             match node {
-                Node::Variable(name) if variables.insert(*name) && !function.uses_variable(*name) => {
-                    meanings.extend(self.hides(*name).then_some(*name));
+                Node::Variable(name)
+                    if variables.insert(*name) && !function.uses_variable(*name) && self.hides(*name) =>
+                {
+                    meanings.insert(*name);
                 }
                 Node::Call { callee, .. } if is_printing_word(&names.text(*callee)) && !calls(*callee) => {
                     words.insert(*callee);

@@ -75,12 +75,12 @@ impl Inner {
         line: &'l str,
     ) -> Option<(&'static DebuggerCommand, &'l str)> {
         let (command, rest) = DebuggerCommand::read(line)?;
-        let sign = rest.trim_start_matches(is_sign);
-        let is_operator = sign.len() < rest.len();
+        let operand = rest.trim_start_matches(is_sign);
+        let is_operator = operand.len() < rest.len();
         // No argument begins like this: `w = 7` assigns, and watches nothing.
         let assigns = rest.starts_with('=') || is_operator && rest[1..].starts_with('=');
         let word = line.split(' ').next()?;
-        let is_apart = is_operator && sign.starts_with(' ') && self.is_variable(stop, selected, word);
+        let is_apart = is_operator && operand.starts_with(' ') && self.is_variable(stop, selected, word);
         let may_be = is_operator && (assigns || is_apart || !command.takes(rest));
         let is_expression = may_be && is_identifier(word);
         (!is_expression).then_some((command, rest))
@@ -164,7 +164,7 @@ impl Inner {
         let is_known = self.is_variable(stop, selected, word)
             || self.names.get(word).is_some_and(|name| self.scope.world.defines(name));
         let rest = line[word.len()..].trim_start();
-        let is_call = rest.starts_with(|sign: char| "(+-*/%^<>=!&|.:".contains(sign));
+        let is_call = rest.starts_with(|sign: char| is_sign(sign) || "(.:".contains(sign));
         let is_misspelt = !is_known && !is_call;
         match command::meant(word).filter(|_| is_misspelt) {
             _ if is_misspelt && word == "set" => {

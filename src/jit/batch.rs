@@ -12,7 +12,7 @@ use super::tier::{CompilePlan, Tier};
 use crate::codegen::{cost, is_large, may_loop};
 use crate::failure::Failure;
 use crate::process::SteadyCell;
-use crate::sema::checked::{CheckedFunction, EXPRESSION};
+use crate::sema::checked::CheckedFunction;
 use std::sync::Arc;
 
 /// The largest number of definitions in a batch. A caller that waits for one of
@@ -178,7 +178,7 @@ fn make_claimed(
         }
     }
     for group in groups(missing.into_iter(), jit.options.most_operations) {
-        let expressions = group.iter().filter(|part| is_expression(jit, part.function())).count();
+        let expressions = group.iter().filter(|part| jit.is_expression(part.function())).count();
         jit.counters.expressions.add(expressions as u64);
         jit.counters.ir_generated.add((group.len() - expressions) as u64);
         let parts = group.iter().map(|part| (&*part.definition, part.plan.clone())).collect();
@@ -219,11 +219,7 @@ fn found(
     let may_be_better = jit.bodies.may_have_optimised(function.name) || jit.store.has_packs();
     let better = || may_be_better.then(full).flatten();
     // To plan optimised code means to look at all that is called: what runs once is not worth it.
-    if is_expression(jit, function) { planned().or_else(better) } else { better().or_else(planned) }
-}
-
-fn is_expression(jit: &Jit, function: &CheckedFunction) -> bool {
-    jit.names.text(function.name) == EXPRESSION
+    if jit.is_expression(function) { planned().or_else(better) } else { better().or_else(planned) }
 }
 
 /// Groups what can share an object: definitions with the same options that

@@ -11,7 +11,7 @@ use crate::fingerprint::Fingerprint;
 use crate::host::discard;
 use crate::pack::origin::CodeOrigin;
 use crate::pack::portable::PortableCode;
-use crate::sema::checked::{CheckedFunction, EXPRESSION};
+use crate::sema::checked::CheckedFunction;
 use crate::status::{Compilation, CompileObserver};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -33,11 +33,6 @@ impl BodyRequest<'_> {
     /// Returns the identity of its code.
     pub(super) fn identity(&self, jit: &Jit) -> Fingerprint {
         self.plan.identity(self.function, self.entry, &jit.names)
-    }
-
-    /// Returns whether it is that of an expression.
-    pub(super) fn is_expression(&self, jit: &Jit) -> bool {
-        jit.names.text(self.function.name) == EXPRESSION
     }
 
     /// Returns whether the baseline compiler makes its code.
@@ -65,7 +60,7 @@ impl BodyRequest<'_> {
 
     /// Reports the function to an observer of compiles, unless it is a top-level expression.
     pub(super) fn tell(&self, jit: &Jit, observer: &CompileObserver, took: Duration) {
-        if self.is_expression(jit) {
+        if jit.is_expression(self.function) {
             return;
         }
         let name = jit.names.text(self.function.name);

@@ -20,7 +20,7 @@ use crate::codegen::Entry;
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
 use crate::process::Generation;
-use crate::sema::checked::{CheckedFunction, EXPRESSION};
+use crate::sema::checked::CheckedFunction;
 use std::mem;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -347,7 +347,7 @@ pub(super) fn find_body(
 /// Returns whether definitions of the same function share code. Expressions do not:
 /// their errors are about the text that each was typed in.
 fn is_shared(jit: &Jit, function: &CheckedFunction) -> bool {
-    jit.names.text(function.name) != EXPRESSION
+    !jit.is_expression(function)
 }
 
 /// Shares a body of that identity with others that plan the same.

@@ -29,7 +29,7 @@ pub(super) fn place_stored(
     let find = || jit.store.find(source, &identity, |packed| place_packed(jit, request, budget, packed));
     find().or_else(|| {
         // To compile an expression takes less than to read packs.
-        let is_worth_it = !request.is_expression(jit) && jit.store.keeps(source);
+        let is_worth_it = !jit.is_expression(request.function) && jit.store.keeps(source);
         (is_worth_it && jit.store.read_rest()).then(find)?
     })
 }

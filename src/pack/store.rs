@@ -48,7 +48,7 @@ pub struct KeptCode {
 /// Packs that are left unread, since others should have all that is needed.
 pub trait UnreadPacks: Send + Sync {
     /// Reads them, and [adds](CodeStore::add) them.
-    fn read(&self);
+    fn read_unread(&self);
 }
 
 /// Code of earlier runs that has been found together.
@@ -104,7 +104,7 @@ impl CodeStore {
             return false;
         }
         let unread = self.unread.get().and_then(Weak::upgrade);
-        unread.iter().for_each(|unread| unread.read());
+        unread.iter().for_each(|unread| unread.read_unread());
         unread.is_some()
     }
 

@@ -81,9 +81,7 @@ impl World {
             caller.made != Made::Dispatcher
                 && callees.any(|callee| callee.name == function.name && !function.fits(callee.arity))
         };
-        let mut stale: Vec<_> = self.functions().filter(is_stale).cloned().collect();
-        stale.sort_by(|one, other| place(one).cmp(&place(other)));
-        stale
+        self.by_place(is_stale)
     }
 
     /// Returns the definitions that call those of `instances` which `function` is no pattern of,
@@ -101,9 +99,14 @@ impl World {
         }
         let gives =
             |caller: &&Arc<CheckedFunction>| caller.callees.iter().any(|callee| lost.contains(&callee.name));
-        let mut stale: Vec<_> = self.functions().filter(gives).cloned().collect();
-        stale.sort_by(|one, other| place(one).cmp(&place(other)));
-        stale
+        self.by_place(gives)
+    }
+
+    /// Returns the definitions that are wanted, by their places.
+    fn by_place(&self, is_wanted: impl Fn(&&Arc<CheckedFunction>) -> bool) -> Vec<Arc<CheckedFunction>> {
+        let mut wanted: Vec<_> = self.functions().filter(is_wanted).cloned().collect();
+        wanted.sort_by(|one, other| place(one).cmp(&place(other)));
+        wanted
     }
 
     /// Returns the functions whose names are given, callees before callers

@@ -134,11 +134,12 @@ impl Resolver<'_, '_> {
             (None, operator) => (2, operator.unwrap_or_default()),
         };
         let built_in = Some(operator_name(operands, operator)).filter(|given| is_built_in(given));
-        let is_own = name == self.written;
-        let defined = match self.checker.stands_for(name, MemberKind::Function, span) {
+        let defined = if name == self.written {
             // In the definition of a built-in operator, that is the built-in one.
-            _ if is_own => Some(self.head.name).filter(|_| built_in.is_none()),
-            known => known.filter(|known| self.parameters_of(*known).is_some()),
+            built_in.is_none().then_some(self.head.name)
+        } else {
+            let known = self.checker.stands_for(name, MemberKind::Function, span);
+            known.filter(|known| self.parameters_of(*known).is_some())
         };
         match (defined, built_in) {
             (Some(function), _) => Some((function, self.checker.text(function).to_string(), Some(operands))),
