@@ -15,6 +15,8 @@ use std::collections::VecDeque;
 use std::error::Error;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tokio::net::TcpStream;
 
 /// Run SQL: over files of Parquet and CSV, in this process or on a cluster.
 ///
@@ -31,6 +33,9 @@ pub struct Options {
     /// this process.
     #[arg(long, env = "KAL_SCHEDULER")]
     pub scheduler: Option<String>,
+    /// How many seconds to try to reach the scheduler at the start.
+    #[arg(long, default_value_t = 30)]
+    pub scheduler_connect_timeout_seconds: u16,
     /// How tables are written.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -54,7 +59,11 @@ pub async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     let engine = KalEngine::new()?;
     let context = match &options.scheduler {
         None => local(&engine)?,
-        Some(url) => remote(&engine, url).await?,
+        Some(url) => {
+            let seconds = options.scheduler_connect_timeout_seconds;
+            wait_for(url, Duration::from_secs(seconds.into())).await;
+            remote(&engine, url).await?
+        }
     };
     let is_prompt = options.file.is_none() && options.execute.is_none() && io::stdin().is_terminal();
     if is_prompt {
@@ -75,6 +84,25 @@ pub async fn run(options: Options) -> Result<(), Box<dyn Error>> {
         statement_of(&context, statement, options.format).await?;
     }
     Ok(())
+}
+
+/// Waits until something listens at the address of a scheduler: one that has just been started
+/// does not yet. If nothing does in time, connecting to it says why.
+async fn wait_for(url: &str, patience: Duration) {
+    let Some((_, address)) = url.split_once("://") else { return };
+    let address = address.trim_end_matches('/');
+    let start = Instant::now();
+    let mut is_told = false;
+    while let Err(error) = TcpStream::connect(address).await {
+        if error.kind() != io::ErrorKind::ConnectionRefused || start.elapsed() >= patience {
+            return;
+        }
+        if !is_told && start.elapsed() > Duration::from_secs(1) && io::stderr().is_terminal() {
+            eprintln!("waiting for the scheduler at {url}");
+            is_told = true;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// Runs what is typed; an error ends a statement only.

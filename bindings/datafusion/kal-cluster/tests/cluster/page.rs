@@ -35,8 +35,10 @@ fn the_page_about_sql_shows_what_happens() {
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/sql.md")).unwrap();
     let commands = commands(&page);
     assert!(commands.len() > 8);
-    // A port that is free here.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    // A port that is free here, and not among those that the executors of other tests are given.
+    let first = 20_000 + (std::process::id() % 10_000) as u16;
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let port = (first..32_000).find(is_free).expect("a port is free").to_string();
     let mut script = String::new();
     for (command, _) in &commands {
         script += &command.replace("50050", &port);
