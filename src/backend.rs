@@ -16,7 +16,7 @@ use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Failure, RunFailure};
-use crate::float_environment::DefaultEnvironment;
+use crate::float_environment::{DefaultEnvironment, PresentEnvironment};
 use crate::host::Outside;
 use crate::interp::inspect::Inspector;
 #[cfg(feature = "executable")]
@@ -367,10 +367,15 @@ impl Backend {
         u64::try_from(self.memory().fuel().load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// Begins an evaluation: forgets an interrupt that was meant for an earlier
-    /// one.
+    /// Returns whether an interrupt of what runs at its time waits, be it that of an earlier run.
     #[inline]
-    pub(crate) fn begin(&self) {
+    pub(crate) fn is_interrupted_now(&self) -> bool {
+        self.memory().is_interrupted_now()
+    }
+
+    /// Forgets an interrupt that was meant for an earlier run.
+    #[cold]
+    pub(crate) fn forget_interrupt_of_now(&self) {
         self.memory().forget_interrupt_of_now();
     }
 
@@ -472,9 +477,14 @@ impl Backend {
 
     /// Calls a function whose code needs no run; `None`, without effect, if it may need one.
     #[inline]
-    pub(crate) fn call_context_free(&self, handle: &CallHandle, arguments: CallArguments<'_>) -> Option<f64> {
+    pub(crate) fn call_context_free(
+        &self,
+        handle: &CallHandle,
+        arguments: CallArguments<'_>,
+        present: PresentEnvironment,
+    ) -> Option<f64> {
         let CallHandle::Slot(slot) = handle else { return None };
-        self.jit()?.call_context_free(slot, arguments)
+        self.jit()?.call_context_free(slot, arguments, present)
     }
 
     /// Returns the code that calls of a function reach, if that needs no run; `None` as well before
@@ -487,9 +497,14 @@ impl Backend {
 
     /// Runs a formula whose code needs no run; `None`, without effect, if it may need one.
     #[inline]
-    pub(crate) fn call_formula_context_free(&self, code: &FormulaCode, arguments: &[f64]) -> Option<f64> {
+    pub(crate) fn call_formula_context_free(
+        &self,
+        code: &FormulaCode,
+        arguments: &[f64],
+        present: PresentEnvironment,
+    ) -> Option<f64> {
         let FormulaCode::Compiled(formula) = code else { return None };
-        self.jit()?.call_formula_context_free(formula, arguments)
+        self.jit()?.call_formula_context_free(formula, arguments, present)
     }
 
     /// Returns the JIT, if it has been set up.
@@ -507,15 +522,18 @@ impl Backend {
         &mut self,
         handle: &CallHandle,
         arguments: CallArguments<'_>,
+        present: PresentEnvironment,
         outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         match (self, handle) {
-            (Self::Jit(jit), CallHandle::Slot(slot)) => jit.call(slot, arguments, outside, None),
+            (Self::Jit(jit), CallHandle::Slot(slot)) => jit.call(slot, arguments, present, outside, None),
             (Self::Tiered(tiered), CallHandle::Name(name)) => {
-                let _environment = DefaultEnvironment::enter();
+                let _environment = DefaultEnvironment::enter_from(present);
                 tiered.call(*name, arguments.as_slice(), outside)
             }
-            (Self::Tiered(tiered), CallHandle::Slot(slot)) => tiered.call_slot(slot, arguments, outside),
+            (Self::Tiered(tiered), CallHandle::Slot(slot)) => {
+                tiered.call_slot(slot, arguments, present, outside)
+            }
             // The handle is from a context that interprets.
             (Self::Jit(jit), CallHandle::Name(name)) => jit.call_by_name(*name, arguments, outside),
         }

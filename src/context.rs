@@ -106,6 +106,8 @@ pub struct Context {
     fuel: Option<u64>,
     deadline: Option<Instant>,
     alarm: OnceCell<Arc<Alarm>>,
+    /// Whether fuel, a deadline or a debugger watches calls, which is asked at each.
+    is_watched: bool,
     debugger: Option<Debugger>,
     /// The budget for suggestions in the source in progress.
     suggestions: Budget,
@@ -224,6 +226,7 @@ impl Context {
             outside: Outside::new(engine.config().new_output()),
             fuel: engine.config().limits.fuel,
             deadline: None,
+            is_watched: engine.config().limits.fuel.is_some() || engine.config().limits.deadline.is_some(),
             alarm: OnceCell::new(),
             debugger: None,
             suggestions: Budget::default(),
@@ -403,6 +406,7 @@ impl Context {
     /// that of each evaluation; `None` removes it.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
+        self.note_watch();
         if let Some(alarm) = self.alarm.get() {
             alarm.set_end(deadline);
         }

@@ -274,8 +274,8 @@ impl Engine {
         self.0.cache.iter().for_each(|cache| cache.end_session(script));
     }
 
-    /// Returns a pack of the script of a session that has been read, with the code of these
-    /// functions; an empty one for a script that defines nothing.
+    /// Adds to bytes a pack of the script of a session that has been read, with the code of these
+    /// functions; nothing for a script that defines nothing.
     ///
     /// # Errors
     /// Why there is none, for people.
@@ -283,11 +283,12 @@ impl Engine {
         &self,
         script: &Source,
         functions: &[Arc<CheckedFunction>],
-    ) -> Result<Vec<u8>, String> {
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), String> {
         let cache = self.0.cache.as_ref().ok_or("there is no cache")?;
         match self.0.stored_text(script, None) {
-            Some(text) => self.0.session(cache, script, text, functions),
-            None => Ok(Vec::new()),
+            Some(text) => self.0.session(cache, script, text, functions, bytes),
+            None => Ok(()),
         }
     }
 

@@ -57,6 +57,14 @@ pub enum Error {
     /// No variable of that name is declared.
     #[error("no variable `{0}` is declared")]
     NoVariable(String),
+    /// The variable is of a module that is part of Kal, and keeps its value.
+    #[error("`{name}` is a constant of `{module}`")]
+    Constant {
+        /// The variable's name, without that of the module.
+        name: String,
+        /// The module's name.
+        module: String,
+    },
     /// A variable cannot be dropped, since definitions use it.
     #[error("`{name}` is used by {}", .users.join(", "))]
     VariableInUse {
@@ -129,6 +137,7 @@ impl Error {
             | Self::ColumnLength { .. }
             | Self::BitmapLength { .. }
             | Self::NoVariable(_)
+            | Self::Constant { .. }
             | Self::VariableInUse { .. }
             | Self::OtherEngine
             | Self::NotStored(_)

@@ -7,17 +7,18 @@
 //! environment of the one that starts it, so the library's own threads set it, too.
 #![allow(unsafe_code)]
 
+use crate::thread_word::thread_word;
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-thread_local! {
-    /// The register as the host has it, while the library computes on this thread; [`OUTSIDE`]
-    /// while the host does.
-    static HOST: Cell<u32> = const { Cell::new(OUTSIDE) };
+thread_word! {
+    /// Returns the complement of the register as the host has it, while the library computes on
+    /// this thread; [`OUTSIDE`] while the host does.
+    fn host() -> Cell<u32>;
 }
 
-/// No value of the register, most of whose bits are 0.
-const OUTSIDE: u32 = u32::MAX;
+/// The complement of no value of the register, most of whose bits are 0.
+const OUTSIDE: u32 = 0;
 
 /// The default environment, in force on this thread until it is dropped; then that of the
 /// host is, with the flags that were raised in it. To enter it again inside changes nothing.
@@ -27,16 +28,67 @@ pub struct DefaultEnvironment {
     thread: PhantomData<*const ()>,
 }
 
+/// The environment in force at some moment of a thread, to which it goes back.
+///
+/// On AMD's processors, reading the register takes 5 ns and writing it half of one. So it is read
+/// once, and written without another look; and it is read at the beginning of a call, since all
+/// that is done between reading and the first use of what was read takes no time.
+#[derive(Clone, Copy, Debug)]
+pub struct PresentEnvironment(u32);
+
+impl PresentEnvironment {
+    /// Returns the environment in force.
+    #[inline]
+    pub fn read() -> Self {
+        Self(register::read())
+    }
+
+    /// Computes something in the default environment, in which nothing of the host is called, and
+    /// goes back. Quicker than a [`DefaultEnvironment`], if the environment is mostly the same:
+    /// then the way back waits for the prediction that it is, and not for the register.
+    #[inline]
+    pub fn in_default<T>(self, usual: &UsualEnvironment, work: impl FnOnce() -> T) -> T {
+        set_default(self.0);
+        let result = work();
+        let (expected, written) = register::twice(usual.0.get());
+        if expected == self.0 {
+            register::write(written);
+        } else {
+            usual.0.set(self.0);
+            register::write(self.0);
+        }
+        result
+    }
+}
+
+/// The environment of the host at an earlier call.
+#[derive(Debug)]
+pub struct UsualEnvironment(Cell<u32>);
+
+impl Default for UsualEnvironment {
+    /// The default environment, in which some result was rounded: most programs have had one.
+    fn default() -> Self {
+        Self(Cell::new(register::DEFAULT | register::INEXACT))
+    }
+}
+
 impl DefaultEnvironment {
-    /// Enters the default environment. On AMD's processors, reading the register takes 5 ns
-    /// and writing it half of one, so it is read once, and written without another look.
+    /// Enters the default environment.
     #[inline]
     pub fn enter() -> Self {
-        let is_outermost = HOST.get() == OUTSIDE;
+        match host().get() {
+            OUTSIDE => Self::enter_from(PresentEnvironment::read()),
+            _ => Self { is_outermost: false, thread: PhantomData },
+        }
+    }
+
+    /// Enters the default environment from the one in force.
+    #[inline]
+    pub fn enter_from(present: PresentEnvironment) -> Self {
+        let is_outermost = host().get() == OUTSIDE;
         if is_outermost {
-            let host = register::read();
-            HOST.set(host);
-            set_default(host);
+            host().set(!present.0);
+            set_default(present.0);
         }
         Self { is_outermost, thread: PhantomData }
     }
@@ -46,20 +98,9 @@ impl Drop for DefaultEnvironment {
     #[inline]
     fn drop(&mut self) {
         if self.is_outermost {
-            register::write(HOST.replace(OUTSIDE));
+            register::write(!host().replace(OUTSIDE));
         }
     }
-}
-
-/// Computes something in the default environment, in which nothing of the host is called. A
-/// little quicker than a [`DefaultEnvironment`].
-#[inline]
-pub fn in_default<T>(work: impl FnOnce() -> T) -> T {
-    let host = register::read();
-    set_default(host);
-    let result = work();
-    register::write(host);
-    result
 }
 
 /// Calls a function of the host in the host's environment; what it changes there stays. The
@@ -70,17 +111,17 @@ pub fn as_host<T>(function: impl FnOnce() -> T) -> T {
 
     impl Drop for Return {
         fn drop(&mut self) {
-            let host = register::read();
-            HOST.set(host);
-            set_default(host);
+            let present = register::read();
+            host().set(!present);
+            set_default(present);
         }
     }
 
-    let host = HOST.replace(OUTSIDE);
-    if host == OUTSIDE {
+    let kept = host().replace(OUTSIDE);
+    if kept == OUTSIDE {
         return function();
     }
-    register::write(host);
+    register::write(!kept);
     let _return = Return;
     function()
 }
@@ -102,6 +143,18 @@ mod register {
 
     /// All bits but the flags.
     pub(super) const CONTROL: u32 = !0x3f;
+
+    /// The flag that says that a result was rounded.
+    pub(super) const INEXACT: u32 = 0x20;
+
+    /// Returns a value twice; the compiler does not know that both are the same.
+    #[inline]
+    pub(super) fn twice(value: u32) -> (u32, u32) {
+        let mut second = value;
+        // SAFETY: does nothing. It is not pure, or it could be moved to where both are known.
+        unsafe { asm!("/* {0:e} */", inout(reg) second, options(nomem, nostack, preserves_flags)) };
+        (value, second)
+    }
 
     #[inline]
     pub(super) fn read() -> u32 {
@@ -125,6 +178,11 @@ mod register {
 mod register {
     pub(super) const DEFAULT: u32 = 0;
     pub(super) const CONTROL: u32 = 0;
+    pub(super) const INEXACT: u32 = 0;
+
+    pub(super) fn twice(value: u32) -> (u32, u32) {
+        (value, value)
+    }
 
     pub(super) fn read() -> u32 {
         DEFAULT
@@ -175,5 +233,26 @@ mod tests {
         assert_eq!(inside & register::CONTROL, register::DEFAULT);
         assert_eq!(again & register::CONTROL, register::DEFAULT);
         assert_eq!(after, OTHER ^ 0x2000);
+    }
+
+    #[test]
+    fn the_host_finds_its_environment_again_be_it_the_usual_one_or_not() {
+        let before = register::read();
+        let usual = UsualEnvironment::default();
+        // Each twice, so that it is not what was usual, and then is.
+        for host in [register::DEFAULT, register::DEFAULT | register::INEXACT, OTHER, OTHER ^ 0x2000] {
+            for _ in 0..2 {
+                register::write(host);
+                let inside = PresentEnvironment::read().in_default(&usual, || {
+                    let entered = register::read();
+                    // Raises a flag.
+                    assert!(std::hint::black_box(1.0) / std::hint::black_box(3.0) < 1.0);
+                    entered
+                });
+                let after = register::read();
+                register::write(before);
+                assert_eq!((inside & register::CONTROL, after), (register::DEFAULT, host));
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@ use crate::backend::CallHandle;
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::float_environment::PresentEnvironment;
 use crate::name::HeldName;
 use crate::runtime::CallArguments;
 use std::fmt;
@@ -66,6 +67,19 @@ impl UntypedFunction {
     /// handle was made for.
     #[inline]
     pub fn call(&self, context: &mut Context, arguments: &[f64]) -> Result<f64, Error> {
+        self.call_from(PresentEnvironment::read(), context, arguments)
+    }
+
+    /// Calls the function, like [`call`](Self::call), where the floating-point environment has been
+    /// read already.
+    #[doc(hidden)]
+    #[inline]
+    pub fn call_from(
+        &self,
+        present: PresentEnvironment,
+        context: &mut Context,
+        arguments: &[f64],
+    ) -> Result<f64, Error> {
         if !context.engine().is(&self.engine) {
             return Err(Error::OtherEngine);
         }
@@ -73,7 +87,7 @@ impl UntypedFunction {
         if asked != self.arity {
             return Err(Error::Arity { name: self.name.to_string(), takes: self.arity, asked });
         }
-        context.call_handle(&self.handle, CallArguments::new(arguments, &mut [0.0; 8]))
+        context.call_handle(&self.handle, CallArguments::new(arguments), present)
     }
 }
 
@@ -97,11 +111,12 @@ impl<F: Signature> Function<F> {
     /// [`Error::OtherEngine`] for a context of another engine.
     #[inline]
     pub fn call(&self, context: &mut Context, arguments: F::Arguments) -> Result<f64, Error> {
+        let present = PresentEnvironment::read();
         if !context.engine().is(&self.untyped.engine) {
             return Err(Error::OtherEngine);
         }
         let registers = F::registers(&arguments);
-        context.call_handle(&self.untyped.handle, CallArguments::few(&registers, F::ARITY))
+        context.call_handle(&self.untyped.handle, CallArguments::few(&registers, F::ARITY), present)
     }
 }
 

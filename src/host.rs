@@ -389,6 +389,11 @@ impl HostFunctions {
         value.map_or_else(|| self.call_closure(name, arguments, outside, stopper), Ok)
     }
 
+    /// Returns whether a name is that of `random`.
+    pub(crate) fn is_random(&self, name: Name) -> bool {
+        self.random == Some(name)
+    }
+
     /// Returns the result of a call of `random`, which cannot fail, takes no time, and is
     /// called often: it needs nothing of what other closures need.
     #[inline]

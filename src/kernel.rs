@@ -87,7 +87,7 @@ enum KernelCode {
 
 impl Kernel {
     /// Returns the kernel of a function, as names mean it in a context.
-    fn of(function: &Arc<CheckedFunction>, name: HeldName, context: &Context) -> Result<Self, Error> {
+    fn of(function: &Arc<CheckedFunction>, name: HeldName, context: &mut Context) -> Result<Self, Error> {
         let engine = context.engine().clone();
         let graph = CallGraph::of(function, context);
         let root = graph.root().cloned().unwrap_or_else(|| function.clone());
@@ -105,7 +105,10 @@ impl Kernel {
             let called = graph.functions.iter().flat_map(|function| &function.callees);
             let declared: Vec<Extern> =
                 called.filter_map(|callee| context.declared(callee.name).cloned()).collect();
-            KernelCode::Rows(RowCode::new(declared), remarks)
+            let hosts = engine.hosts();
+            let is_random = |kind| matches!(kind, ObstacleKind::HostCall(name) if hosts.is_random(name));
+            let draws = graph.obstacles.iter().any(|obstacle| is_random(obstacle.kind));
+            KernelCode::Rows(RowCode::new(declared, draws.then(|| context.random_stream())), remarks)
         };
         let modules = context.modules_of(&graph);
         let function =
@@ -215,6 +218,12 @@ impl Kernel {
             }
         }
         lines.join("\n")
+    }
+
+    /// Returns the definition of the function as text, with which [`source`](Self::source) ends; of a
+    /// formula, the expression.
+    pub fn text(&self) -> &str {
+        self.0.function.root.text()
     }
 
     /// Returns the name of the function; `(formula)` for a formula.
@@ -342,7 +351,9 @@ impl Kernel {
 /// Returns the values that the variables of a graph have in a context.
 fn values(graph: &CallGraph, context: &Context) -> Result<Vec<f64>, Error> {
     let value = |name: &Name| context.variable(&context.engine().names().text(*name));
-    graph.variables.iter().map(value).collect()
+    // A NaN is always the same NaN.
+    let same = |value: f64| if value.is_nan() { f64::NAN } else { value };
+    graph.variables.iter().map(|name| value(name).map(same)).collect()
 }
 
 /// Returns what keeps functions from being compiled to compute many rows at once.
@@ -375,18 +386,32 @@ impl fmt::Debug for Kernel {
 
 impl Context {
     /// Returns the kernel of a function: of what its name, and all names that it uses, mean
-    /// now. Variables of this context have the values of this moment.
+    /// now. Variables of this context have the values of this moment. The kernel of a function of
+    /// the host or of the library is that of a formula which calls it.
     ///
     /// # Errors
-    /// [`Error::NoFunction`] if the name is not bound, [`Error::TakesFunctions`] if its
+    /// [`Error::NoFunction`] if there is no such function, [`Error::TakesFunctions`] if its
     /// arguments are not all numbers.
     pub fn kernel(&mut self, name: &str) -> Result<Kernel, Error> {
+        let _environment = DefaultEnvironment::enter();
         self.adopt_alias_called(name);
-        let (function, name) = self.defined_function(name)?;
+        let (function, name) = match self.defined_function(name) {
+            Err(error) => return self.kernel_of_host(name).ok_or(error)?,
+            Ok(defined) => defined,
+        };
         if !function.functions.is_empty() {
             return Err(Error::TakesFunctions(name.to_string()));
         }
         Kernel::of(&function, name, self)
+    }
+
+    /// Returns the kernel of a function of the host or of the library: that of a formula which
+    /// calls it. `None` if there is none of that name.
+    fn kernel_of_host(&mut self, name: &str) -> Option<Result<Kernel, Error>> {
+        let signature = self.signature(name)?;
+        let parameters = signature.split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')'));
+        let parameters: Vec<&str> = parameters.split_whitespace().collect();
+        Some(self.formula_kernel(&format!("{name}({})", parameters.join(", ")), &parameters))
     }
 
     /// Returns the kernel of an expression whose free names are `parameters`.
@@ -394,6 +419,7 @@ impl Context {
     /// # Errors
     /// As of [`formula`](Self::formula).
     pub fn formula_kernel(&mut self, text: &str, parameters: &[&str]) -> Result<Kernel, Error> {
+        let _environment = DefaultEnvironment::enter();
         let function = self.formula_function(&Source::new("<formula>", text), parameters)?;
         let name = self.engine().names().hold(FORMULA);
         Kernel::of(&Arc::new(function.under(name.clone())), name, self)

@@ -51,7 +51,7 @@ use std::sync::Arc;
 pub use store::{CodeStore, FoundCode, StoreCounts};
 #[cfg(fuzzing)]
 pub use testing::damaged_packs;
-pub use writing::{PackContents, to_bytes, write};
+pub use writing::{PackContents, append, to_bytes, write};
 
 const MAGIC: &[u8; 8] = b"KALPACK\n";
 

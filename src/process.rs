@@ -11,7 +11,7 @@
 //! is over, or for good.
 //!
 //! Threads that belong to a [`Generation`] of the process do not exist in the
-//! next, but for the one that forked: see `ThreadNumber`.
+//! next, but for the one that forked: see `ThreadIdentity`.
 #![allow(unsafe_code)]
 
 #[cfg(feature = "cli")]
@@ -20,6 +20,7 @@ mod cell;
 mod memory;
 mod owned;
 mod thread;
+mod thread_identity;
 mod worker;
 
 #[cfg(feature = "cli")]
@@ -28,8 +29,10 @@ pub use cell::SteadyCell;
 pub use memory::{room, zeros};
 pub use owned::OfProcess;
 pub use thread::spawn;
-pub use worker::{ThreadNumber, at_fork, most_addresses};
+pub use thread_identity::ThreadIdentity;
+pub use worker::{at_fork, most_addresses};
 
+use crate::thread_word;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -73,12 +76,10 @@ static STEADY: AtomicUsize = AtomicUsize::new(0);
 static COMPILING: AtomicUsize = AtomicUsize::new(0);
 /// The number of threads that are forking.
 static FORKING: AtomicUsize = AtomicUsize::new(0);
-/// The number of the next thread that asks for its number.
-static NEXT_THREAD: AtomicU64 = AtomicU64::new(1);
-/// The number of the first thread that cannot have ended with a fork, and that
-/// of the one that forked last, if it has one.
-static FIRST_THREAD: AtomicU64 = AtomicU64::new(0);
-static FORKED_BY: AtomicU64 = AtomicU64::new(0);
+/// The address of the thread that forked last, and the generation since which each fork has been by
+/// a thread at that address.
+static FORKED_BY: AtomicUsize = AtomicUsize::new(0);
+static FORKED_SINCE: AtomicU64 = AtomicU64::new(0);
 static EXITING: AtomicBool = AtomicBool::new(false);
 static AT_FORK: OnceLock<AtFork> = OnceLock::new();
 /// What a child does about evaluations in progress, as soon as it can.
@@ -90,8 +91,6 @@ thread_local! {
     static ACTIVITY: Cell<Activity> = const { Cell::new(Activity::Elsewhere) };
     /// Whether this is the thread that ends the process.
     static ENDS: Cell<bool> = const { Cell::new(false) };
-    /// The number of this thread; 0 before it is asked for.
-    static NUMBER: Cell<u64> = const { Cell::new(0) };
 }
 
 /// How long a waiting thread sleeps between two looks.
@@ -284,9 +283,11 @@ unsafe extern "C" fn after_fork_in_child() {
         (what.in_child)();
     }
     // There is only this thread.
-    GENERATION.fetch_add(1, Ordering::SeqCst);
-    FIRST_THREAD.store(NEXT_THREAD.load(Ordering::SeqCst), Ordering::SeqCst);
-    FORKED_BY.store(NUMBER.get(), Ordering::SeqCst);
+    let generation = GENERATION.fetch_add(1, Ordering::SeqCst);
+    let by = thread_word::address();
+    if FORKED_BY.swap(by, Ordering::SeqCst) != by {
+        FORKED_SINCE.store(generation, Ordering::SeqCst);
+    }
     STEADY.store(usize::from(ACTIVITY.get() == Activity::Steady), Ordering::SeqCst);
     COMPILING.store(usize::from(ACTIVITY.get() == Activity::Compiling), Ordering::SeqCst);
     FORKING.store(0, Ordering::SeqCst);

@@ -17,6 +17,7 @@ mod execution;
 mod fence;
 mod memory;
 mod slot;
+mod use_lock;
 mod x86_64;
 
 pub use arguments::CallArguments;
@@ -28,4 +29,5 @@ pub use entry::{enter_trampoline, on_thread_stack};
 pub use execution::{DEFAULT_STACK, Execution, ExecutionMemory, Left};
 pub use fence::Fence;
 pub use slot::{Slot, Variable};
+pub use use_lock::{UseLock, Using};
 pub use x86_64::{is_entry, refuse, support, thunk};

@@ -44,25 +44,24 @@ pub(crate) fn is_session(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-impl SavedSession {
-    /// Returns the session as bytes.
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let mut writer = Writer::with_room(64 + self.script.len() + self.pack.len());
-        writer.bytes(MAGIC);
-        part(&mut writer, self.script.as_bytes());
-        writer.word(FORMAT);
-        let (mut values, known) = (Writer::default(), self.values.clone().unwrap_or_default());
-        known.random.iter().for_each(|word| values.long(*word));
-        values.count(known.variables.len());
-        for (name, bits) in &known.variables {
-            values.text(name);
-            values.long(*bits);
-        }
-        part(&mut writer, &values.finish());
-        writer.bytes(&self.pack);
-        writer.finish()
+/// Returns a session as bytes, but for the pack.
+pub(crate) fn beginning(script: &str, values: &SavedValues) -> Vec<u8> {
+    let mut writer = Writer::with_room(64 + script.len());
+    writer.bytes(MAGIC);
+    part(&mut writer, script.as_bytes());
+    writer.word(FORMAT);
+    let mut written = Writer::default();
+    values.random.iter().for_each(|word| written.long(*word));
+    written.count(values.variables.len());
+    for (name, bits) in &values.variables {
+        written.text(name);
+        written.long(*bits);
     }
+    part(&mut writer, &written.finish());
+    writer.finish()
+}
 
+impl SavedSession {
     /// Reads a session.
     ///
     /// # Errors
@@ -112,16 +111,21 @@ mod tests {
         SavedSession { script: "var größe = 1\n".into(), values: Some(values), pack: vec![1, 2, 3] }
     }
 
+    fn bytes_of(session: &SavedSession) -> Vec<u8> {
+        let values = session.values.as_ref().expect("it has some");
+        [beginning(&session.script, values), session.pack.clone()].concat()
+    }
+
     #[test]
     fn what_was_written_is_read() {
-        let bytes = session().to_bytes();
+        let bytes = bytes_of(&session());
         assert!(is_session(&bytes) && !is_session(b"def f(x) x"));
         assert_eq!(SavedSession::from_bytes(&bytes), Ok(session()));
     }
 
     #[test]
     fn a_later_format_leaves_the_script() {
-        let mut bytes = session().to_bytes();
+        let mut bytes = bytes_of(&session());
         let at = MAGIC.len() + 16 + session().script.len();
         bytes[at] += 1;
         let read = SavedSession { values: None, pack: Vec::new(), ..session() };
@@ -130,7 +134,7 @@ mod tests {
 
     #[test]
     fn whatever_is_changed_or_cut_off_before_the_pack_is_refused() {
-        let bytes = session().to_bytes();
+        let bytes = bytes_of(&session());
         let format = MAGIC.len() + 16 + session().script.len();
         for at in (0..bytes.len() - 3).filter(|at| !(format..format + 4).contains(at)) {
             let mut changed = bytes.clone();

@@ -78,11 +78,14 @@ pub trait Stoppable: Send + Sync {
     }
 
     /// Forgets an interrupt that was meant for an earlier run.
-    #[inline]
     fn forget_interrupt_of_now(&self) {
-        if self.requests().load(Ordering::Relaxed) & NOW != 0 {
-            self.requests().fetch_and(!NOW, Ordering::SeqCst);
-        }
+        self.requests().fetch_and(!NOW, Ordering::SeqCst);
+    }
+
+    /// Returns whether an interrupt of what runs at its time waits, be it that of an earlier run.
+    #[inline]
+    fn is_interrupted_now(&self) -> bool {
+        self.requests().load(Ordering::Relaxed) & NOW != 0
     }
 
     /// Takes the request that a run stops for now.

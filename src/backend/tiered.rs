@@ -11,6 +11,7 @@ use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Failure, RunFailure};
+use crate::float_environment::PresentEnvironment;
 use crate::host::Outside;
 use crate::interp::inspect::Inspector;
 use crate::interp::{
@@ -260,10 +261,11 @@ impl TieredBackend {
         &mut self,
         slot: &HeldSlot,
         arguments: CallArguments<'_>,
+        present: PresentEnvironment,
         outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         self.in_code("a handle", |context, interpreted| {
-            context.call(slot, arguments, outside, Some(interpreted))
+            context.call(slot, arguments, present, outside, Some(interpreted))
         })
     }
 
@@ -523,16 +525,14 @@ impl CompiledTier for LazyJit {
         let missing = Failure::Undefined { callee: callee.name, passed: callee.arity, caller: None };
         let context = self.context().ok_or(missing)?;
         let slot = self.slot(context, callee)?;
-        let mut budget = [0.0; 8];
-        let arguments = CallArguments::new(arguments, &mut budget);
-        context.call(&slot, arguments, outside, Some(self.lend(interpreter)))
+        let (arguments, present) = (CallArguments::new(arguments), PresentEnvironment::read());
+        context.call(&slot, arguments, present, outside, Some(self.lend(interpreter)))
     }
 
     fn call_context_free(&self, callee: TapeCallee, arguments: &[f64]) -> Option<f64> {
         let slots = self.slots.borrow();
-        let mut budget = [0.0; 8];
-        let arguments = CallArguments::new(arguments, &mut budget);
-        self.context()?.call_context_free(slots.get(&callee)?, arguments)
+        let (arguments, present) = (CallArguments::new(arguments), PresentEnvironment::read());
+        self.context()?.call_context_free(slots.get(&callee)?, arguments, present)
     }
 
     fn promote(&self, interpreter: &Interpreter, spot: &HotSpot) -> CodeStatus {

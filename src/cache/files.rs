@@ -10,8 +10,6 @@ use crate::bytes::SharedParts;
 use crate::codegen;
 use crate::fingerprint::Fingerprint;
 use crate::pack::links::CodeLinks;
-use crate::pack::origin::CodeOrigin;
-use crate::pack::portable::PortableCode;
 use crate::pack::store::{KeptCode, MadeCode};
 use crate::pack::{self, CodeStore, Pack, PackContents, SecretKey};
 use crate::process::{self, Activity};
@@ -448,7 +446,7 @@ impl Cache {
                 let all = source.packs.iter().filter(is_kept).flat_map(|own| own.pack.bodies());
                 bodies.extend(all.filter_map(|(identity, body)| {
                     let (code, origin) = body.portable()?;
-                    Some((identity, code, origin))
+                    Some((identity, code.into(), origin))
                 }));
             }
             let stored = match text.bytes.is_empty() {
@@ -493,7 +491,7 @@ impl Cache {
     /// Returns code of earlier runs.
     fn used(&self, identity: &Fingerprint) -> Option<MadeCode> {
         let (code, origin) = self.store.portable(identity)?;
-        Some((*identity, code, origin))
+        Some((*identity, code.into(), origin))
     }
 
     /// Calls `work` with the sources; no fork comes in between.
@@ -544,7 +542,7 @@ impl Cache {
         let number = source.next;
         let file = folder.join(PackFile::name(&source.text, number));
         let meta = Self::meta_of(source, text).to_string();
-        let contents = PackContents { bodies: parts_of(bodies), text, links, meta: meta.as_bytes() };
+        let contents = contents_of(meta.as_bytes(), bodies, text, links);
         let written =
             tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder).and_then(|mut temporary| {
                 pack::write(contents, self.target, &key, temporary.as_file_mut())?;
@@ -575,8 +573,7 @@ impl Cache {
         key: &SecretKey,
     ) -> Vec<u8> {
         let meta = meta.to_string();
-        let contents = PackContents { bodies: parts_of(bodies), text, links, meta: meta.as_bytes() };
-        pack::to_bytes(contents, target, key)
+        pack::to_bytes(contents_of(meta.as_bytes(), bodies, text, links), target, key)
     }
 
     /// Returns whether files are written.
@@ -595,8 +592,15 @@ impl Cache {
     }
 }
 
-fn parts_of(bodies: &[MadeCode]) -> Vec<(Fingerprint, &PortableCode, &CodeOrigin)> {
-    bodies.iter().map(|(identity, code, origin)| (*identity, code, origin)).collect()
+/// Returns what a pack is made of that says this of itself.
+pub(super) fn contents_of<'a>(
+    meta: &'a [u8],
+    bodies: &'a [MadeCode],
+    text: &'a [u8],
+    links: Option<&'a CodeLinks>,
+) -> PackContents<'a> {
+    let bodies = bodies.iter().map(|(identity, code, origin)| (*identity, &**code, origin)).collect();
+    PackContents { bodies, text, links, meta }
 }
 
 /// Returns what a pack says of itself.

@@ -1,9 +1,9 @@
 //! Packs of saved sessions: the checked items of a script, and its code.
 
-use super::files::{Cache, CachedSource, FindLinks, StoredForm, meta};
+use super::files::{Cache, CachedSource, FindLinks, StoredForm, contents_of, meta};
 use crate::fingerprint::Fingerprint;
-use crate::pack::Pack;
 use crate::pack::origin::CodeOrigin;
+use crate::pack::{self, Pack};
 use crate::source::Source;
 use crate::world::WrittenText;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl Cache {
         });
     }
 
-    /// Returns a pack of the script of a session, which was checked as these items, with the
+    /// Adds to bytes a pack of the script of a session, which was checked as these items, with the
     /// code that `is_wanted`.
     ///
     /// # Errors
@@ -69,13 +69,17 @@ impl Cache {
         text: WrittenText,
         is_wanted: &dyn Fn(&CodeOrigin) -> bool,
         links: FindLinks<'_>,
-    ) -> Result<Vec<u8>, String> {
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), String> {
         let key = self.key_or_new()?;
         let bodies = self.store.all(is_wanted);
         let made = bodies.iter().map(|(identity, _, origin)| (&*origin.name, *identity));
         let links = links(source, StoredForm::New(text.clone()), &mut { made });
         let meta = serde_json::json!({ SCRIPT: hash_of(source), "kal": env!("CARGO_PKG_VERSION") });
-        Ok(Self::pack_of(&meta, &bodies, &text.bytes, links.as_ref(), self.target, &key))
+        let meta = meta.to_string();
+        let contents = contents_of(meta.as_bytes(), &bodies, &text.bytes, links.as_ref());
+        pack::append(bytes, contents, self.target, &key);
+        Ok(())
     }
 }
 

@@ -43,7 +43,7 @@ impl Context {
             return Ok(Some(format!("the module `{changed}` is another one")));
         }
         for (name, bits) in &snapshot.variables {
-            self.set_variable(name, f64::from_bits(*bits))?;
+            self.set_value_of(self.declared(name)?, f64::from_bits(*bits))?;
         }
         Ok(None)
     }

@@ -4,7 +4,7 @@ use super::Context;
 use crate::backend::CallHandle;
 use crate::error::Error;
 use crate::failure::RunFailure;
-use crate::float_environment::DefaultEnvironment;
+use crate::float_environment::{DefaultEnvironment, PresentEnvironment};
 use crate::host::nesting;
 #[cfg(feature = "executable")]
 use crate::jit::ContextFreeCode;
@@ -23,7 +23,7 @@ impl Context {
     pub fn call(&mut self, name: &str, arguments: &[f64]) -> Result<f64, Error> {
         self.adopt_alias_called(name);
         let (_, handle) = self.handle(name, arguments.len() as u32)?;
-        self.call_handle(&handle, CallArguments::new(arguments, &mut [0.0; 8]))
+        self.call_handle(&handle, CallArguments::new(arguments), PresentEnvironment::read())
     }
 
     #[inline]
@@ -31,19 +31,19 @@ impl Context {
         &mut self,
         handle: &CallHandle,
         arguments: CallArguments<'_>,
+        present: PresentEnvironment,
     ) -> Result<f64, Error> {
+        if self.is_watched || nesting::is_inside() {
+            return self.call_limited(handle, arguments, present);
+        }
         // Without an interpreter, code that needs no run is found as quickly on the way to one.
         if self.backend.has_interpreter()
-            && self.may_call_at_once()
-            && let Some(value) = self.backend.call_context_free(handle, arguments)
+            && let Some(value) = self.backend.call_context_free(handle, arguments, present)
         {
             return Ok(value);
         }
-        if self.is_limited() || self.debugger.is_some() {
-            return self.call_limited(handle, arguments);
-        }
         self.forget_earlier();
-        let result = self.backend.call(handle, arguments, &mut self.outside);
+        let result = self.backend.call(handle, arguments, present, &mut self.outside);
         result.map_err(|stopped| self.call_stopped(&stopped))
     }
 
@@ -57,19 +57,24 @@ impl Context {
     /// Calls a function where there is a limit or a debugger. Not inlined: without
     /// either, a call takes a few nanoseconds.
     #[inline(never)]
-    fn call_limited(&mut self, handle: &CallHandle, arguments: CallArguments<'_>) -> Result<f64, Error> {
+    fn call_limited(
+        &mut self,
+        handle: &CallHandle,
+        arguments: CallArguments<'_>,
+        present: PresentEnvironment,
+    ) -> Result<f64, Error> {
         // What ends at once needs no timer.
         if self.may_call_at_once()
-            && let Some(value) = self.backend.call_context_free(handle, arguments)
+            && let Some(value) = self.backend.call_context_free(handle, arguments, present)
         {
             return Ok(value);
         }
-        let _environment = DefaultEnvironment::enter();
+        let _environment = DefaultEnvironment::enter_from(present);
         let _limit = self.limit()?;
         if let Some(debugger) = &self.debugger {
             debugger.enter(self.scope());
         }
-        let result = self.backend.call(handle, arguments, &mut self.outside);
+        let result = self.backend.call(handle, arguments, present, &mut self.outside);
         if self.debugger.is_some() {
             self.adopt();
         }

@@ -20,6 +20,7 @@ impl Context {
         let debugger = Debugger::new(names, hosts, variables, self.scope(), console);
         self.backend.attach(&self.engine, Box::new(debugger.clone()))?;
         self.debugger = Some(debugger);
+        self.note_watch();
         Ok(())
     }
 

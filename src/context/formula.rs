@@ -6,7 +6,7 @@ use crate::backend::FormulaCode;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::float_environment::DefaultEnvironment;
+use crate::float_environment::{DefaultEnvironment, PresentEnvironment};
 use crate::name::HeldName;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::{self, Environment};
@@ -49,6 +49,18 @@ impl Formula {
     /// another number of arguments than it has parameters,
     /// [`Error::OtherEngine`] for a context of another engine.
     pub fn call(&self, context: &mut Context, arguments: &[f64]) -> Result<f64, Error> {
+        self.call_from(PresentEnvironment::read(), context, arguments)
+    }
+
+    /// Evaluates the formula, like [`call`](Self::call), where the floating-point environment has
+    /// been read already.
+    #[doc(hidden)]
+    pub fn call_from(
+        &self,
+        present: PresentEnvironment,
+        context: &mut Context,
+        arguments: &[f64],
+    ) -> Result<f64, Error> {
         let asked = arguments.len() as u32;
         if !context.engine().is(&self.engine) {
             return Err(Error::OtherEngine);
@@ -57,10 +69,10 @@ impl Formula {
         if asked != takes {
             return Err(Error::Arity { name: "the formula".into(), takes, asked });
         }
-        if let Some(value) = self.call_context_free(context, arguments) {
+        if let Some(value) = self.call_context_free(context, arguments, present) {
             return Ok(value);
         }
-        let _environment = DefaultEnvironment::enter();
+        let _environment = DefaultEnvironment::enter_from(present);
         let _limit = context.limit()?;
         context.backend.admit_formula(&self.engine, &self.code)?;
         // Other contexts may not have bound the aliases and instances that it calls.
@@ -77,9 +89,14 @@ impl Formula {
     /// Evaluates the formula if its code needs no run, and so calls nothing that this context may
     /// not have bound yet; `None`, without effect, if it may.
     #[inline]
-    pub(super) fn call_context_free(&self, context: &Context, arguments: &[f64]) -> Option<f64> {
+    pub(super) fn call_context_free(
+        &self,
+        context: &Context,
+        arguments: &[f64],
+        present: PresentEnvironment,
+    ) -> Option<f64> {
         let may = context.may_call_at_once();
-        may.then(|| context.backend.call_formula_context_free(&self.code, arguments))?
+        may.then(|| context.backend.call_formula_context_free(&self.code, arguments, present))?
     }
 }
 

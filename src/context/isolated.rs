@@ -4,6 +4,7 @@ use super::Context;
 use crate::backend::Backend;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::host::RandomNumbers;
 use crate::name::{HeldName, Name};
 use crate::sema::Extern;
 use crate::sema::checked::CheckedFunction;
@@ -24,7 +25,7 @@ impl Context {
         let mut context = match engine.config().limits.fuel {
             None if counts => {
                 let counting = Self::over(engine, Backend::counting(engine)?);
-                Self { fuel: Some(u64::MAX), ..counting }
+                Self { fuel: Some(u64::MAX), is_watched: true, ..counting }
             }
             Some(_) | None => Self::new(engine)?,
         };
@@ -49,6 +50,17 @@ impl Context {
         let name = self.name_of(text).ok_or_else(missing)?;
         let function = self.world.function(name).ok_or_else(missing)?;
         Ok((function.clone(), self.engine.names().text(name)))
+    }
+
+    /// Returns what the random numbers of a kernel are of, which neither this context nor another
+    /// kernel draws.
+    pub(crate) fn random_stream(&mut self) -> RandomNumbers {
+        self.outside.state.random.stream()
+    }
+
+    /// Sets what random numbers are of.
+    pub(crate) fn set_random(&mut self, random: RandomNumbers) {
+        self.outside.state.random = random;
     }
 
     /// Sets what each call may take, where fuel is counted.

@@ -77,12 +77,19 @@ impl Context {
         self.heeds_earlier = true;
     }
 
+    /// Notes whether anything watches calls.
+    pub(super) fn note_watch(&mut self) {
+        let limits = &self.engine.config().limits;
+        let is_limited = self.fuel.is_some() || limits.deadline.is_some() || self.deadline.is_some();
+        self.is_watched = is_limited || self.debugger.is_some();
+    }
+
     /// Forgets an interrupt that was meant for an earlier evaluation, unless this
     /// is inside another one.
     #[inline]
     pub(super) fn forget_earlier(&self) {
-        if self.sources.count() == 0 && !self.heeds_earlier {
-            self.backend.begin();
+        if self.backend.is_interrupted_now() && self.sources.count() == 0 && !self.heeds_earlier {
+            self.backend.forget_interrupt_of_now();
         }
     }
 

@@ -4,7 +4,7 @@ use super::script::Script;
 use super::{Context, Error};
 use crate::diagnostic::Diagnostic;
 use crate::host::RandomNumbers;
-use crate::saved_session::{SavedSession, SavedValues};
+use crate::saved_session::{self, SavedSession, SavedValues};
 use crate::source::Source;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -80,16 +80,13 @@ impl Context {
         // Reading it again is what shows that it can be resumed.
         let mut copy = Self::new(&self.engine)?;
         self.engine.begin_session(&script);
-        let pack = copy.run_all(&script).map(|()| {
+        let mut bytes = saved_session::beginning(script.text(), &values);
+        let packed = copy.run_all(&script).map(|()| {
             let functions: Vec<_> = self.world.functions().cloned().collect();
-            self.engine.pack_session(&script, &functions)
+            self.engine.pack_session(&script, &functions, &mut bytes)
         });
         self.engine.end_session(&script);
-        let pack = pack?;
-        let without_code = pack.as_ref().err().cloned();
-        let (script, pack) = (script.text().to_owned(), pack.unwrap_or_default());
-        let bytes = SavedSession { script, values: Some(values), pack }.to_bytes();
-        Ok(Saved { bytes, without_code, left_out })
+        Ok(Saved { without_code: packed?.err(), bytes, left_out })
     }
 
     /// Goes on with a context that was [saved](Self::save): defines, declares and imports
@@ -131,7 +128,9 @@ impl Context {
         let Some(values) = values else { return Ok(Resumed { without_code, left_out }) };
         for (name, bits) in values.variables {
             // What is not declared any more is in a module that has changed.
-            let _ = self.set_variable(&name, f64::from_bits(bits));
+            if let Ok(name) = self.declared(&name) {
+                let _ = self.set_value_of(name, f64::from_bits(bits));
+            }
         }
         self.outside.state.random = RandomNumbers::of_state(values.random);
         Ok(Resumed { without_code, left_out })

@@ -5,6 +5,7 @@ use super::Context;
 use crate::diagnostic::ErrorCode;
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
+use crate::float_environment::PresentEnvironment;
 use crate::runtime::CallArguments;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 use crate::source::Source;
@@ -164,7 +165,7 @@ fn damaged_texts_are_refused_or_read_without_harm() {
 /// Returns what a call without a run returns of `f`, in optimised code.
 fn without_a_run(context: &Context, arguments: &[f64]) -> Option<f64> {
     let (_, handle) = context.handle("f", arguments.len() as u32).expect("it is there");
-    context.backend.call_context_free(&handle, CallArguments::new(arguments, &mut [0.0; 8]))
+    context.backend.call_context_free(&handle, CallArguments::new(arguments), PresentEnvironment::read())
 }
 
 #[test]
@@ -212,19 +213,23 @@ fn a_formula_needs_a_run_only_if_its_code_uses_the_context() {
         let formula = context.formula(text, &["x"]).expect("it is compiled");
         assert_eq!(formula.call(&mut context, &[4.0]).expect("it runs"), value, "{text}");
         let expected = is_context_free.then_some(value);
-        assert_eq!(formula.call_context_free(&context, &[4.0]), expected, "{text}");
+        assert_eq!(
+            formula.call_context_free(&context, &[4.0], PresentEnvironment::read()),
+            expected,
+            "{text}"
+        );
     }
     // Where a context has a function of its own under the name of a builtin, that is called.
     let formula = context.formula("sqrt(x)", &["x"]).expect("it is compiled");
     other.eval("def sqrt(x) x + 100").expect("it is defined");
-    assert_eq!(formula.call_context_free(&context, &[4.0]), Some(2.0));
-    assert_eq!(formula.call_context_free(&other, &[4.0]), None);
+    assert_eq!(formula.call_context_free(&context, &[4.0], PresentEnvironment::read()), Some(2.0));
+    assert_eq!(formula.call_context_free(&other, &[4.0], PresentEnvironment::read()), None);
     assert_eq!(formula.call(&mut other, &[4.0]).expect("it runs"), 104.0);
     context.backend.stopper().request(StopRequest::Interrupt);
-    assert_eq!(formula.call_context_free(&context, &[4.0]), None);
+    assert_eq!(formula.call_context_free(&context, &[4.0], PresentEnvironment::read()), None);
     assert!(formula.call(&mut context, &[4.0]).is_err());
     context.set_deadline(Some(std::time::Instant::now()));
-    assert_eq!(formula.call_context_free(&context, &[4.0]), None);
+    assert_eq!(formula.call_context_free(&context, &[4.0], PresentEnvironment::read()), None);
 }
 
 #[test]

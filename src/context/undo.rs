@@ -125,7 +125,7 @@ impl Context {
     ) -> Vec<Diagnostic> {
         let hidden = self.imported_pattern(name);
         let changed = self.world.rebind(name, world);
-        let warnings = match bound {
+        let mut warnings = match bound {
             Some(bound) => {
                 self.backend.rebind(bound);
                 self.warnings(&changed.stale, bound.function())
@@ -138,7 +138,11 @@ impl Context {
         self.adopt_if_called(name);
         self.follow_aliases(name);
         let before = changed.before.as_ref().or(hidden.as_ref());
-        self.follow_pattern(name, before, bound.map(BoundDefinition::function));
+        let instances = self.follow_pattern(name, before, bound.map(BoundDefinition::function));
+        if let Some(bound) = bound {
+            let stale = self.world.stale_givers(bound.function(), &instances, self.engine.names());
+            warnings.extend(self.warnings(&stale, bound.function()));
+        }
         warnings
     }
 

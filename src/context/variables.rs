@@ -9,7 +9,7 @@ use super::Context;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::error::Error;
 use crate::failure::Failure;
-use crate::module::MemberKind;
+use crate::module::{MemberKind, parts};
 use crate::name::{HeldName, Name};
 use crate::runtime::Variable;
 use crate::sema::checked::CheckedFunction;
@@ -89,12 +89,23 @@ impl Context {
         Ok(())
     }
 
-    /// Sets the value of a variable that the program has declared.
+    /// Sets the value of a variable that the program, or a module that it imports, has declared.
     ///
     /// # Errors
-    /// [`Error::NoVariable`] if it is not declared.
+    /// [`Error::NoVariable`] if it is not declared, [`Error::Constant`] if it is of a module that is
+    /// part of Kal.
     pub fn set_variable(&mut self, name: &str, value: f64) -> Result<(), Error> {
-        self.set_value_of(self.declared(name)?, value)
+        let name = self.declared(name)?;
+        let text = self.engine.names().text(name);
+        let is_of_kal = |module: &str| {
+            let mut imports = self.world.imports().iter();
+            let module = imports.find(|import| &*import.module.name == module);
+            module.is_some_and(|import| import.module.source.is_of_standard_library())
+        };
+        if let Some((module, short)) = parts(&text).filter(|(module, _)| is_of_kal(module)) {
+            return Err(Error::Constant { name: short.to_owned(), module: module.to_owned() });
+        }
+        self.set_value_of(name, value)
     }
 
     /// Declares a variable, as a top-level `var` does, and gives it a value.

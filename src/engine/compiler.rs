@@ -101,7 +101,7 @@ impl EngineInner {
         }
     }
 
-    /// Returns a pack of the script of a session, which was checked as these items, with the
+    /// Adds to bytes a pack of the script of a session, which was checked as these items, with the
     /// code of these functions.
     pub(super) fn session(
         &self,
@@ -109,14 +109,15 @@ impl EngineInner {
         script: &Source,
         text: WrittenText,
         functions: &[Arc<CheckedFunction>],
-    ) -> Result<Vec<u8>, String> {
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), String> {
         let identities = |function: &Arc<CheckedFunction>| {
             [function.fingerprint(&self.names), function.shape(&self.names)]
         };
         let present: FxHashSet<Fingerprint> = functions.iter().flat_map(identities).collect();
         let is_present = |origin: &CodeOrigin| present.contains(&origin.function);
-        cache
-            .pack_session(script, text, &is_present, &|source, stored, made| self.links(source, stored, made))
+        let links: FindLinks<'_> = &|source, stored, made| self.links(source, stored, made);
+        cache.pack_session(script, text, &is_present, links, bytes)
     }
 
     /// Returns what of the code of these names and identities is that of definitions of a

@@ -7,6 +7,7 @@ use crate::backend::CallHandle;
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::float_environment::PresentEnvironment;
 use crate::image::Image;
 use crate::interrupt::InterruptHandle;
 pub use crate::jit::ContextFreeCode;
@@ -72,10 +73,11 @@ impl LibraryContext {
     /// If the call does not run to its end; [`Error::NoFunction`] for a number that is none.
     #[inline]
     pub fn call(&mut self, function: usize, arguments: &[f64]) -> Result<f64, Error> {
+        let present = PresentEnvironment::read();
         let Some((_, handle)) = self.functions.get(function) else {
             return Err(Error::NoFunction(format!("number {function}")));
         };
-        self.context.call_handle(handle, CallArguments::new(arguments, &mut [0.0; 8]))
+        self.context.call_handle(handle, CallArguments::new(arguments), present)
     }
 
     /// Returns the code of a function that has been called, if calls of it need neither a context

@@ -73,34 +73,71 @@ pub(crate) fn now() -> f64 {
 /// Random numbers by xoshiro256++ (Blackman and Vigna, Scrambled linear pseudorandom number
 /// generators, 2021), whose state splitmix64 fills.
 #[derive(Clone, Debug)]
-pub(crate) struct RandomNumbers([u64; 4]);
+pub(crate) struct RandomNumbers {
+    state: [u64; 4],
+    /// Where the last [stream](Self::stream) began, if there is one.
+    streams: Option<[u64; 4]>,
+}
+
+/// The polynomials of 2^128 and of 2^192 steps, of the authors' reference implementation.
+const JUMP: [u64; 4] =
+    [0x180e_c6d3_3cfd_0aba, 0xd5a6_1266_f0c9_392c, 0xa958_2618_e03f_c9aa, 0x39ab_dc45_29b1_661c];
+const LONG_JUMP: [u64; 4] =
+    [0x76e1_5d3e_fefd_cbbf, 0xc500_4e44_1c52_2fb3, 0x7771_0069_854e_e241, 0x3910_9bb0_2acb_e635];
+
+/// Returns the state as many steps further as a polynomial says.
+fn further(state: [u64; 4], polynomial: [u64; 4]) -> [u64; 4] {
+    let (mut random, mut sum) = (RandomNumbers { state, streams: None }, [0; 4]);
+    for bit in polynomial.iter().flat_map(|word| (0..64).map(move |bit| word >> bit & 1)) {
+        if bit == 1 {
+            sum.iter_mut().zip(random.state).for_each(|(sum, word)| *sum ^= word);
+        }
+        random.next();
+    }
+    sum
+}
 
 impl RandomNumbers {
     pub(crate) fn new(seed: u64) -> Self {
         let mut state = seed;
-        Self(std::array::from_fn(|_| {
+        let words = std::array::from_fn(|_| {
             state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
             mixed ^ mixed >> 31
-        }))
+        });
+        Self { state: words, streams: None }
     }
 
     /// Goes on from a [state](Self::state); from the first one of all if it is none.
     pub(crate) fn of_state(state: [u64; 4]) -> Self {
-        if state == [0; 4] { Self::new(0) } else { Self(state) }
+        if state == [0; 4] { Self::new(0) } else { Self { state, streams: None } }
     }
 
     /// Returns where they go on.
     pub(crate) fn state(&self) -> [u64; 4] {
-        self.0
+        self.state
+    }
+
+    /// Returns what the numbers of a kernel are of: those 2^192 numbers further on, and of the next
+    /// one as many further. These do not change, whatever that draws.
+    pub(crate) fn stream(&mut self) -> Self {
+        let state = further(self.streams.unwrap_or(self.state), LONG_JUMP);
+        self.streams = Some(state);
+        Self { state, streams: None }
+    }
+
+    /// Returns what the next 2^128 numbers are of, and goes on behind them.
+    pub(crate) fn part(&mut self) -> Self {
+        let next = Self { state: further(self.state, JUMP), streams: None };
+        std::mem::replace(self, next)
     }
 
     /// Returns a number from 0 up to, but not including, 1: a multiple of 2^-53, each as
     /// likely as all others.
     #[inline]
     pub(crate) fn next(&mut self) -> f64 {
-        let [a, b, c, d] = &mut self.0;
+        let [a, b, c, d] = &mut self.state;
         let result = a.wrapping_add(*d).rotate_left(23).wrapping_add(*a);
         let shifted = *b << 17;
         *c ^= *a;
@@ -257,9 +294,26 @@ mod tests {
     }
 
     #[test]
+    fn parts_and_streams_lie_far_apart() {
+        // As the squares of the step's matrix, taken 128 and 192 times, have it.
+        let begun = RandomNumbers::of_state([1, 2, 3, 4]);
+        let mut random = begun.clone();
+        assert_eq!(random.part().state(), begun.state());
+        let behind =
+            [0x8c7a_1539_56b5_f3d1, 0x701f_1a71_3401_d85e, 0x6527_f66a_6546_9085, 0x8386_b786_c440_8050];
+        assert_eq!(random.state(), behind);
+        let mut random = begun.clone();
+        let first =
+            [0x096a_8eb7_1295_a400, 0xdbf8_4991_e50f_4516, 0x534e_e745_810d_2a0e, 0x3165_5ca1_a221_5bf1];
+        assert_eq!(random.stream().state(), first);
+        assert_eq!(random.stream().state(), further(first, LONG_JUMP));
+        assert_eq!(random.state(), begun.state());
+    }
+
+    #[test]
     fn random_numbers_are_those_of_the_paper() {
         // The state 1, 2, 3, 4 gives these first words.
-        let mut random = RandomNumbers([1, 2, 3, 4]);
+        let mut random = RandomNumbers::of_state([1, 2, 3, 4]);
         let words = [41_943_041_u64, 58_720_359, 3_588_806_011_781_223, 3_591_011_842_654_386];
         for word in words {
             assert_eq!(random.next(), (word >> 11) as f64 * 2_f64.powi(-53));

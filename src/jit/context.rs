@@ -20,7 +20,7 @@ use super::{Jit, nanoseconds};
 use crate::budget::ContextBudget;
 use crate::codegen::{LoopEntry, gains_from_features};
 use crate::failure::{CallTrace, Failure, RunFailure};
-use crate::float_environment::DefaultEnvironment;
+use crate::float_environment::{DefaultEnvironment, PresentEnvironment};
 use crate::host::Outside;
 use crate::interp::InterpretedTier;
 use crate::name::Name;
@@ -333,10 +333,10 @@ impl JitContext {
         let (function, code) = code?;
         let (start, waited) = (Instant::now(), self.waited.get());
         let numbers = &expression.numbers[..function.arity() as usize];
-        let mut buffer = [0.0; 8];
         self.expressions.borrow_mut().push((function.clone(), expression.clone()));
         let body = |_: &ExecutionMemory| self.admit(&code);
-        let result = self.enter(body, CallArguments::new(numbers, &mut buffer), outside, interpreted);
+        let result =
+            self.enter(body, CallArguments::new(numbers), PresentEnvironment::read(), outside, interpreted);
         self.expressions.borrow_mut().pop();
         let result = result.map_err(|failure| failure.restate(&function, expression));
         let waited = self.waited.get() - waited;
@@ -407,12 +407,15 @@ impl JitContext {
     /// effect, if it may. `arguments` must match the function's arity.
     #[inline]
     #[allow(unsafe_code)]
-    pub fn call_formula_context_free(&self, formula: &CompiledFormula, arguments: &[f64]) -> Option<f64> {
+    pub fn call_formula_context_free(
+        &self,
+        formula: &CompiledFormula,
+        arguments: &[f64],
+        present: PresentEnvironment,
+    ) -> Option<f64> {
         let code = formula.code(self.defined.get())?;
-        let mut buffer = [0.0; 8];
-        let arguments = CallArguments::new(arguments, &mut buffer);
         // SAFETY: the body is that of a formula with that number of parameters, which keeps it.
-        unsafe { self.execution.call_context_free(code.body(), arguments) }
+        unsafe { self.execution.call_context_free(code.body(), CallArguments::new(arguments), present) }
     }
 
     /// Runs a formula; `arguments` must match the function's arity.
@@ -426,9 +429,9 @@ impl JitContext {
         outside: &mut Outside,
         interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
+        let (arguments, present) = (CallArguments::new(arguments), PresentEnvironment::read());
         let code = self.formula_code(formula)?;
-        let mut buffer = [0.0; 8];
-        self.enter(|_| self.admit(code), CallArguments::new(arguments, &mut buffer), outside, interpreted)
+        self.enter(|_| self.admit(code), arguments, present, outside, interpreted)
     }
 
     /// Returns whether a call of this name and arity runs machine code: the
@@ -540,7 +543,7 @@ impl JitContext {
         let Some(body) = code.body_for(&self.jit, self.memory()) else {
             return Err(Failure::internal("code is entered before it is ready").into());
         };
-        self.enter(|_| body, CallArguments::new(arguments, &mut [0.0; 8]), outside, interpreted)
+        self.enter(|_| body, CallArguments::new(arguments), PresentEnvironment::read(), outside, interpreted)
     }
 
     /// Returns the dispatch slot for calls of a function from Rust.
@@ -561,6 +564,7 @@ impl JitContext {
         &self,
         slot: &HeldSlot,
         arguments: CallArguments<'_>,
+        present: PresentEnvironment,
         outside: &mut Outside,
         interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
@@ -569,21 +573,26 @@ impl JitContext {
             0 => self.first_body(slot),
             body => body,
         };
-        self.enter(body, arguments, outside, interpreted)
+        self.enter(body, arguments, present, outside, interpreted)
     }
 
     /// Calls a function through its slot without preparing a run, if it needs none; `None`,
     /// without effect, if it may. The number of arguments must be that of the slot.
     #[inline]
     #[allow(unsafe_code)]
-    pub fn call_context_free(&self, slot: &HeldSlot, arguments: CallArguments<'_>) -> Option<f64> {
+    pub fn call_context_free(
+        &self,
+        slot: &HeldSlot,
+        arguments: CallArguments<'_>,
+        present: PresentEnvironment,
+    ) -> Option<f64> {
         let Self { jit, bindings, execution, .. } = self;
         let run_epoch = bindings.run_epoch();
         let outermost = jit.epochs.begin(run_epoch);
         let body = bindings.memory().slot(slot.slot());
         let call = || {
             // SAFETY: the slot holds what `enter` says.
-            unsafe { execution.call_context_free(body, arguments) }
+            unsafe { execution.call_context_free(body, arguments, present) }
         };
         let value = if body == 0 { None } else { call() };
         if outermost {
@@ -617,7 +626,7 @@ impl JitContext {
         outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         let slot = self.slot(name, arguments.as_slice().len() as u32)?;
-        self.call(&slot, arguments, outside, None)
+        self.call(&slot, arguments, PresentEnvironment::read(), outside, None)
     }
 
     /// Returns what a slot leads to that the context has not used yet.
@@ -633,6 +642,7 @@ impl JitContext {
         &self,
         body: impl FnOnce(&ExecutionMemory) -> usize,
         arguments: CallArguments<'_>,
+        present: PresentEnvironment,
         outside: &mut Outside,
         interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
@@ -641,13 +651,13 @@ impl JitContext {
         let outermost = jit.epochs.begin(run_epoch);
         let body = body(bindings.memory());
         // SAFETY: as for `call` below.
-        if let Some(value) = unsafe { execution.call_context_free(body, arguments) } {
+        if let Some(value) = unsafe { execution.call_context_free(body, arguments, present) } {
             if outermost {
                 jit.epochs.end(run_epoch);
             }
             return Ok(value);
         }
-        let _environment = DefaultEnvironment::enter();
+        let _environment = DefaultEnvironment::enter_from(present);
         let mut run = JitRun {
             jit,
             bindings,

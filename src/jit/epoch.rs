@@ -8,12 +8,12 @@
 //! 2004, section 5.2.3, with runs as critical regions.)
 
 #[cfg(loom)]
-use crate::model::{AtomicU64, AtomicUsize, Fence, Mutex, ThreadNumber};
+use crate::model::{AtomicU64, AtomicUsize, Fence, Mutex, ThreadIdentity};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 #[cfg(not(loom))]
 use {
-    crate::process::ThreadNumber,
+    crate::process::ThreadIdentity,
     crate::runtime::Fence,
     parking_lot::Mutex,
     std::sync::atomic::{AtomicU64, AtomicUsize},
@@ -26,8 +26,9 @@ const IDLE: u64 = u64::MAX;
 /// this context has used.
 pub(super) struct RunEpoch<T> {
     began: AtomicU64,
-    /// The number of the thread of the last run.
-    thread: AtomicU64,
+    /// The thread of the last run, and its generation.
+    thread: AtomicUsize,
+    generation: AtomicU64,
     garbage: Mutex<Vec<T>>,
     /// The number of items in `garbage`, for a quick unlocked test.
     waiting: AtomicUsize,
@@ -38,8 +39,11 @@ impl<T> RunEpoch<T> {
     /// In a forked child, the runs of its parent's other threads do not go on.
     fn began(&self) -> Option<u64> {
         let began = self.began.load(Ordering::SeqCst);
-        let is_here = || ThreadNumber(self.thread.load(Ordering::Relaxed)).is_here();
-        (began != IDLE && is_here()).then_some(began)
+        let thread = || ThreadIdentity {
+            generation: self.generation.load(Ordering::Relaxed),
+            address: self.thread.load(Ordering::Relaxed),
+        };
+        (began != IDLE && thread().is_here()).then_some(began)
     }
 }
 
@@ -68,7 +72,8 @@ impl<T> Epochs<T> {
     pub(super) fn join(&self) -> Arc<RunEpoch<T>> {
         let run = Arc::new(RunEpoch {
             began: AtomicU64::new(IDLE),
-            thread: AtomicU64::new(0),
+            thread: AtomicUsize::new(0),
+            generation: AtomicU64::new(0),
             garbage: Mutex::default(),
             waiting: AtomicUsize::new(0),
         });
@@ -91,7 +96,9 @@ impl<T> Epochs<T> {
         if run.began.load(Ordering::Relaxed) != IDLE {
             return false;
         }
-        run.thread.store(ThreadNumber::current().0, Ordering::Relaxed);
+        let thread = ThreadIdentity::current();
+        run.thread.store(thread.address, Ordering::Relaxed);
+        run.generation.store(thread.generation, Ordering::Relaxed);
         run.began.store(self.now.load(Ordering::SeqCst), Ordering::Relaxed);
         // Before the code to enter is looked up.
         self.fence.light();

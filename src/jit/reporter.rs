@@ -9,7 +9,7 @@ use super::waiters::Waiters;
 use super::worker::{self, locked};
 use crate::host::discard;
 use crate::name::Name;
-use crate::process::{self, Activity, ThreadNumber};
+use crate::process::{self, Activity, ThreadIdentity};
 pub use crate::status::{Observer, StateChange};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,7 +35,7 @@ enum Presence {
     None,
     Idle(Observer),
     /// That thread is calling it.
-    Busy(ThreadNumber),
+    Busy(ThreadIdentity),
 }
 
 impl ChangeReporter {
@@ -99,9 +99,9 @@ impl ChangeReporter {
         if let Presence::Busy(thread) = *present
             && present.is_busy()
         {
-            return (worker::is_worker() || thread == ThreadNumber::current()).then_some(None);
+            return (worker::is_worker() || thread.is_current()).then_some(None);
         }
-        match std::mem::replace(&mut *present, Presence::Busy(ThreadNumber::current())) {
+        match std::mem::replace(&mut *present, Presence::Busy(ThreadIdentity::current())) {
             Presence::Idle(observer) => Some(Some(observer)),
             Presence::None | Presence::Busy(_) => {
                 *present = Presence::None;

@@ -5,6 +5,7 @@ use super::{Column, Kernel, RowError, values};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::float_environment::DefaultEnvironment;
 
 /// A function over columns by its name: each call computes what the name, and all names that
 /// it uses, mean then, with the values that variables of the context have then. During a
@@ -48,6 +49,7 @@ impl Columns {
         if !context.engine().is(&self.engine) {
             return Err(Error::OtherEngine.into());
         }
+        let _environment = DefaultEnvironment::enter();
         let kernel = self.kernel(context)?;
         kernel.apply_with(&values(&kernel.0.function.graph, context)?, inputs, output, run)
     }
@@ -57,7 +59,9 @@ impl Columns {
     /// # Errors
     /// [`Error::NoFunction`] if it is not bound.
     pub fn kernel(&mut self, context: &mut Context) -> Result<Kernel, Error> {
-        let (function, _) = context.defined_function(&self.name)?;
+        let Ok((function, _)) = context.defined_function(&self.name) else {
+            return context.kernel(&self.name);
+        };
         if let Some(kernel) = self.kernel.as_ref()
             && kernel.is_wide()
             && kernel.is_current(&function, context)

@@ -7,6 +7,8 @@ use super::run::{Failing, Run, RunState, Validity};
 use crate::backend::CallHandle;
 use crate::context::Context;
 use crate::error::Error;
+use crate::float_environment::PresentEnvironment;
+use crate::host::RandomNumbers;
 use crate::runtime::CallArguments;
 use crate::sema::Extern;
 use parking_lot::Mutex;
@@ -14,6 +16,8 @@ use parking_lot::Mutex;
 /// What computes rows one by one.
 pub(super) struct RowCode {
     declared: Vec<Extern>,
+    /// What the random numbers of the next context are of, if it draws any.
+    random: Option<Mutex<RandomNumbers>>,
     /// Those that no run uses now: that do not count fuel, and that do.
     contexts: [Mutex<Vec<RowContext>>; 2],
 }
@@ -25,8 +29,8 @@ struct RowContext {
 }
 
 impl RowCode {
-    pub(super) fn new(declared: Vec<Extern>) -> Self {
-        Self { declared, contexts: Default::default() }
+    pub(super) fn new(declared: Vec<Extern>, random: Option<RandomNumbers>) -> Self {
+        Self { declared, random: random.map(Mutex::new), contexts: Default::default() }
     }
 
     /// Returns the contexts that no run uses now.
@@ -43,7 +47,9 @@ impl RowCode {
             None => {
                 let PinnedFunction { graph, engine, .. } = kernel;
                 let (functions, variables) = (&graph.functions, &graph.variables);
-                let context = Context::of_functions(engine, counts, functions, &self.declared, variables)?;
+                let mut context =
+                    Context::of_functions(engine, counts, functions, &self.declared, variables)?;
+                self.random.iter().for_each(|random| context.set_random(random.lock().part()));
                 let (_, handle) = context.handle(&kernel.name, kernel.root.arity())?;
                 RowContext { context, handle }
             }
@@ -132,7 +138,6 @@ impl BlockWorker for RowWorker<'_, '_> {
             let error = Error::NoMemory("a thread has no context".into());
             return Err((block.start, BlockEnd::Failed(error)));
         };
-        let mut registers = [0.0; 8];
         for (row, result) in (block.start..).zip(block.output) {
             if let Some(request) = self.state.requested() {
                 return Err((row, BlockEnd::Stopped(request)));
@@ -147,11 +152,11 @@ impl BlockWorker for RowWorker<'_, '_> {
                     Column::Every(value) => *value,
                 };
             }
-            let arguments = CallArguments::new(&self.arguments, &mut registers);
+            let arguments = CallArguments::new(&self.arguments);
             if let Some(fuel) = fuel {
                 context.set_fuel(self.row_fuel.min(*fuel));
             }
-            let called = context.call_handle(handle, arguments);
+            let called = context.call_handle(handle, arguments, PresentEnvironment::read());
             if let Some(fuel) = fuel {
                 let most = self.row_fuel.min(*fuel);
                 // The fuel of the run ends before that of the row.

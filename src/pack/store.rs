@@ -34,7 +34,7 @@ pub struct CodeStore {
 const MOST_KEPT: usize = 64 << 20;
 
 /// The code of a body with its identity, and what it was made of.
-pub type MadeCode = (Fingerprint, PortableCode, CodeOrigin);
+pub type MadeCode = (Fingerprint, Arc<PortableCode>, CodeOrigin);
 
 /// The code that was made of the functions of one source.
 #[derive(Clone, Default)]
@@ -166,7 +166,7 @@ impl CodeStore {
         if self.kept_bytes.fetch_add(size, Ordering::Relaxed) + size > MOST_KEPT && !self.is_unlimited {
             return;
         }
-        let made = (identity, code, origin);
+        let made = (identity, Arc::new(code), origin);
         self.kept(|kept| match (kept.get_mut(source), &self.others) {
             (Some(kept), _) => kept.made.push(made),
             (None, Some(others)) => others.lock().push(made),
@@ -186,7 +186,9 @@ impl CodeStore {
         });
         let earlier = self.origins_of(|_| true).into_iter().filter(|(_, origin)| is_wanted(origin));
         all.extend(
-            earlier.filter_map(|(identity, origin)| Some((identity, self.portable(&identity)?.0, origin))),
+            earlier.filter_map(|(identity, origin)| {
+                Some((identity, self.portable(&identity)?.0.into(), origin))
+            }),
         );
         all
     }

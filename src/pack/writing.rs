@@ -47,10 +47,46 @@ const ENTRY_WORDS: usize = (ENTRY - 32) / 4;
 
 /// Returns a pack as bytes.
 pub fn to_bytes(contents: PackContents<'_>, target: Fingerprint, key: &SecretKey) -> Vec<u8> {
-    let mut bytes = Cursor::new(Vec::new());
+    let mut bytes = Vec::new();
+    append(&mut bytes, contents, target, key);
+    bytes
+}
+
+/// Adds a pack to bytes.
+pub fn append(bytes: &mut Vec<u8>, contents: PackContents<'_>, target: Fingerprint, key: &SecretKey) {
+    let code = contents.bodies.iter().map(|(_, body, _)| body.bytes.len() + ALIGNMENT);
+    bytes.reserve(code.sum::<usize>() + contents.text.len());
+    let start = bytes.len() as u64;
+    let mut behind = Behind { bytes: Cursor::new(std::mem::take(bytes)), start };
     // Memory takes all that there is room for.
-    let _ = write(contents, target, key, &mut bytes);
-    bytes.into_inner()
+    let _ = write(contents, target, key, &mut behind);
+    *bytes = behind.bytes.into_inner();
+}
+
+/// What is behind the first bytes, as a file of its own.
+struct Behind {
+    bytes: Cursor<Vec<u8>>,
+    start: u64,
+}
+
+impl Write for Behind {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        self.bytes.write(part)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Behind {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let to = match to {
+            SeekFrom::Start(at) => SeekFrom::Start(self.start + at),
+            SeekFrom::End(_) | SeekFrom::Current(_) => to,
+        };
+        Ok(self.bytes.seek(to)?.saturating_sub(self.start))
+    }
 }
 
 /// Writes a pack, from where a file begins. Bodies without room are left out: the code of a

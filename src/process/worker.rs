@@ -1,30 +1,8 @@
-//! What compile workers need to know: which threads a fork has left behind,
-//! which symbols, and how many addresses there are.
+//! What compile workers need to know: which symbols a fork has left behind, and
+//! how many addresses there are.
 #![allow(unsafe_code)]
 
-use super::{AT_FORK, AtFork, FIRST_THREAD, FORKED_BY, Generation, NEXT_THREAD, NUMBER, watch};
-use std::sync::atomic::Ordering;
-
-/// Identifies a thread of this process, or of one that it descends from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ThreadNumber(pub u64);
-
-impl ThreadNumber {
-    /// Returns the number of this thread.
-    #[inline]
-    pub fn current() -> Self {
-        if NUMBER.get() == 0 {
-            NUMBER.set(NEXT_THREAD.fetch_add(1, Ordering::Relaxed));
-        }
-        Self(NUMBER.get())
-    }
-
-    /// Returns whether the thread belongs to this process, and was not left
-    /// behind in another one by a fork.
-    pub fn is_here(self) -> bool {
-        self.0 >= FIRST_THREAD.load(Ordering::Relaxed) || self.0 == FORKED_BY.load(Ordering::Relaxed)
-    }
-}
+use super::{AT_FORK, AtFork, Generation, watch};
 
 impl Generation {
     /// Returns a suffix that distinguishes its symbols from those of its parent

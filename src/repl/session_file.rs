@@ -29,7 +29,7 @@ pub(super) struct SessionFile {
     path: Option<PathBuf>,
     /// Whether it is written after every input.
     is_automatic: bool,
-    /// The identity of what was written last.
+    /// The identity of what was written last, if that was done after an input.
     written: Option<Fingerprint>,
     /// What was there after it was read or written last; `None` for no file.
     version: Option<FileVersion>,
@@ -114,7 +114,7 @@ impl SessionFile {
     fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
         let failed = |error| CommandError::File { path: path.to_owned(), error };
         write_atomically(path, bytes).map_err(failed)?;
-        self.written = Some(identity(bytes));
+        self.written = self.is_automatic.then(|| identity(bytes));
         self.version = FileVersion::of(path);
         self.holds_more = false;
         Ok(())

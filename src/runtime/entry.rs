@@ -5,15 +5,16 @@ use super::arguments::CallArguments;
 use super::callbacks::{CurrentRun, Destination, RuntimeCallbacks, StopReason, take_request, with_run};
 use super::execution::{Execution, Left};
 use super::x86_64;
-use crate::abi::{CONTEXT_FREE, CONTEXT_FREE_ALIGNMENT, Header};
-use crate::float_environment::in_default;
-use std::cell::Cell;
+use crate::abi::{CONTEXT_FREE, CONTEXT_FREE_ALIGNMENT, Header, REGISTERS};
+use crate::float_environment::PresentEnvironment;
+use crate::thread_word::thread_word;
+use std::mem::transmute;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-thread_local! {
-    /// The innermost run on this thread.
-    static CURRENT: Cell<*const EnteredRun> = const { Cell::new(ptr::null()) };
+thread_word! {
+    /// Returns the innermost run on this thread.
+    fn current() -> Cell<*const EnteredRun>;
 }
 
 /// A run in progress, on the stack of its execution.
@@ -58,17 +59,18 @@ impl Execution {
         let outer_run = owner.load(Ordering::Relaxed);
         owner.store((&raw mut run) as usize, Ordering::Relaxed);
         let entered = EnteredRun { header, stack: self.stack_range() };
-        let outer = CURRENT.replace(&raw const entered);
+        let outer = current().replace(&raw const entered);
         let mut result = 0.0;
         let more = arguments.beyond_registers();
+        let mut buffer = [0.0; REGISTERS];
+        let doubles = arguments.in_registers(&mut buffer).as_ptr();
         // SAFETY: the header is that of this execution; `body` and the slots
         // are as the caller promises; the arguments are at least 8 doubles
-        // (`CallArguments`) and `more` beyond them; the stack is this execution's own,
+        // (`in_registers`) and `more` beyond them; the stack is this execution's own,
         // or 0 when it is the one in use. The pointer to `run` is used only
         // by routines that `enter` calls, and is reset below.
-        let left = unsafe { x86_64::enter(header, body, arguments.address(), more, stack, &raw mut result) };
-        // Unlike `set`, this is inlined.
-        CURRENT.with(|current| current.set(outer));
+        let left = unsafe { x86_64::enter(header, body, doubles, more, stack, &raw mut result) };
+        current().set(outer);
         let header = self.memory.header();
         header.owner.store(outer_run, Ordering::Relaxed);
         if left == 0 {
@@ -85,21 +87,35 @@ impl Execution {
     ///
     /// # Safety
     /// As for [`call`](Self::call).
-    #[inline]
-    pub unsafe fn call_context_free(&self, body: usize, arguments: CallArguments<'_>) -> Option<f64> {
-        type Body = unsafe extern "sysv64" fn(*const Header, f64, f64, f64, f64, f64, f64, f64, f64) -> f64;
-        let header: *const Header = self.memory.header();
+    #[inline(always)]
+    pub unsafe fn call_context_free(
+        &self,
+        body: usize,
+        arguments: CallArguments<'_>,
+        present: PresentEnvironment,
+    ) -> Option<f64> {
+        type Header = *const crate::abi::Header;
+        type Body1 = unsafe extern "sysv64" fn(Header, f64) -> f64;
+        type Body2 = unsafe extern "sysv64" fn(Header, f64, f64) -> f64;
+        type Body3 = unsafe extern "sysv64" fn(Header, f64, f64, f64) -> f64;
+        let header: Header = self.memory.header();
         let is_stopped = self.memory.header().limit.load(Ordering::Relaxed) == usize::MAX;
-        let [a, b, c, d, e, f, g, h] = *arguments.registers();
         // SAFETY: code is there, as the caller says.
         if is_stopped || arguments.beyond_registers() > 0 || !unsafe { is_context_free(body) } {
             return None;
         }
         let code = ptr::with_exposed_provenance::<()>(body);
-        // SAFETY: a body follows this calling convention, and takes at most these arguments.
-        // Since it does not use its context, it does not depend on what `call` prepares.
-        let call = || unsafe { std::mem::transmute::<*const (), Body>(code)(header, a, b, c, d, e, f, g, h) };
-        Some(in_default(call))
+        // SAFETY: a body follows these calling conventions, and takes these arguments, or at most
+        // these: more in registers do not matter. Since it does not use its context, it does not
+        // depend on what `call` prepares.
+        Some(present.in_default(&self.usual_host, || unsafe {
+            match *arguments.as_slice() {
+                [a] => transmute::<*const (), Body1>(code)(header, a),
+                [a, b] => transmute::<*const (), Body2>(code)(header, a, b),
+                [a, b, c] => transmute::<*const (), Body3>(code)(header, a, b, c),
+                _ => call_in_registers(code, header, arguments),
+            }
+        }))
     }
 
     /// Returns why a prepared call must not begin. Code without a poll would
@@ -116,6 +132,19 @@ impl Execution {
     }
 }
 
+/// Calls context-free code that takes at most as many arguments as there are registers.
+///
+/// # Safety
+/// It does.
+#[inline(never)]
+unsafe fn call_in_registers(code: *const (), header: *const Header, arguments: CallArguments<'_>) -> f64 {
+    type Body = unsafe extern "sysv64" fn(*const Header, f64, f64, f64, f64, f64, f64, f64, f64) -> f64;
+    let mut registers = [0.0; REGISTERS];
+    let [a, b, c, d, e, f, g, h] = *arguments.in_registers(&mut registers);
+    // SAFETY: a body follows this calling convention; more in registers do not matter.
+    unsafe { transmute::<*const (), Body>(code)(header, a, b, c, d, e, f, g, h) }
+}
+
 /// Returns whether a body is [context-free](CONTEXT_FREE).
 ///
 /// # Safety
@@ -130,7 +159,7 @@ pub unsafe fn is_context_free(body: usize) -> bool {
 /// Asks the run in progress on this thread where a call of `trampoline`
 /// continues. Returns the address of a body, or [`refuse`](x86_64::refuse).
 pub fn enter_trampoline(trampoline: usize) -> usize {
-    let entered = CURRENT.get();
+    let entered = current().get();
     if entered.is_null() {
         return x86_64::refuse();
     }
@@ -151,7 +180,7 @@ pub fn enter_trampoline(trampoline: usize) -> usize {
 /// frame from which that was entered. `work` must not unwind.
 pub fn on_thread_stack(work: &mut dyn FnMut()) {
     let here = (&raw const work).addr();
-    let entered = CURRENT.get();
+    let entered = current().get();
     // SAFETY: it is null, or was set by a `call` that is still in progress on this thread.
     let Some(EnteredRun { header, stack: (low, high) }) = (unsafe { entered.as_ref() }) else {
         return work();

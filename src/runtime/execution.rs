@@ -5,6 +5,7 @@ use super::memory::{AddressRange, PAGE};
 use super::slot::{Slot, Variable};
 use super::x86_64;
 use crate::abi::{self, Header};
+use crate::float_environment::UsualEnvironment;
 use crate::stop::{InnerRun, Stoppable};
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
@@ -214,6 +215,8 @@ pub struct Execution {
     top: Cell<usize>,
     /// Its lowest address.
     bottom: Cell<usize>,
+    /// The environment that calls of context-free code come from.
+    pub(super) usual_host: UsualEnvironment,
     /// Whether it keeps the stack, if it has one, when a run ends.
     keeps_stack: Cell<bool>,
     /// The part of it that the program may use, in bytes.
@@ -243,6 +246,7 @@ impl Execution {
             stack: RefCell::default(),
             top: Cell::new(0),
             bottom: Cell::new(0),
+            usual_host: UsualEnvironment::default(),
             keeps_stack: Cell::new(true),
             stack_size: stack_size.max(SMALLEST_STACK),
         }

@@ -138,8 +138,8 @@ impl GraphCollector<'_> {
         let Callee { name, arity, span } = callee;
         if let Some(function) = self.environment.function(name) {
             if !function.fits(arity) {
+                // The error of such a call says what the function takes.
                 self.note(ObstacleKind::FailingCall(name), caller, span);
-                return None;
             }
             return match self.sizes.get(&name) {
                 None => {

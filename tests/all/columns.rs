@@ -422,6 +422,10 @@ fn columns_that_do_not_fit_are_refused() {
     let fits = [Column::Every(1.0), Column::Every(2.0)];
     assert_eq!(refusal(&fits, &mut run), "a bitmap has 2 bits for 3 rows");
     assert!(matches!(context.kernel("g"), Err(Error::NoFunction(name)) if name == "g"));
+    let two = context.kernel("atan2").expect("the library has it");
+    two.apply(&[Column::Values(&[1.0, 2.0, 3.0]), Column::Every(2.0)], &mut output, &mut Run::new())
+        .expect("it runs");
+    assert_eq!(output, [1.0_f64, 2.0, 3.0].map(|y| y.atan2(2.0)));
     assert!(matches!(context.kernel("twice"), Err(Error::TakesFunctions(name)) if name == "twice"));
     let error = context.formula_kernel("x +", &["x"]).expect_err("it is refused");
     assert_eq!(error.to_string(), "expected an expression after `+`, found the end of the input");
@@ -586,4 +590,48 @@ fn a_kernel_that_was_compiled_before_is_found_in_the_cache() {
         compiled
     };
     assert_eq!((compiled(), compiled()), (2, 0));
+}
+
+#[test]
+fn kernels_draw_random_numbers_of_their_own() {
+    for (mode, configure) in modes::MODES {
+        let engine = Engine::with_config(configure(Config::new())).expect("an engine starts");
+        let mut context = engine.context().expect("a context");
+        context.eval("def r(x) random() + 0 * x").expect("it is defined");
+        let mut draw = |begin: &str| {
+            context.eval(begin).expect("it is right");
+            let (kernel, other) =
+                (context.kernel("r").expect("it is there"), context.kernel("r").expect("it is there"));
+            let mut rows = [0.0; 6];
+            let (first, rest) = rows.split_at_mut(2);
+            let (second, third) = rest.split_at_mut(2);
+            for (kernel, rows) in [(&kernel, first), (&other, second), (&kernel, third)] {
+                kernel.apply(&[Column::Every(1.0)], rows, &mut Run::new()).expect("it runs");
+            }
+            rows.map(f64::to_bits)
+        };
+        let (one, again, other) = (draw("seed(7)"), draw("seed(7)"), draw("seed(8)"));
+        assert_eq!(one, again, "{mode}");
+        let all: std::collections::BTreeSet<u64> = one.into_iter().chain(other).collect();
+        assert_eq!(all.len(), 12, "{mode}: no number comes twice");
+        // They are not those of the context, which draws what it drew before.
+        let scalar = context.eval("seed(7) : random()").expect("it is right").map(f64::to_bits);
+        context.kernel("r").expect("it is there");
+        let again = context.eval("seed(7)").and_then(|_| context.eval("random()")).expect("it is right");
+        assert_eq!(scalar, again.map(f64::to_bits), "{mode}");
+        assert!(scalar.is_some_and(|scalar| !all.contains(&scalar)), "{mode}");
+    }
+}
+
+#[test]
+fn a_callee_that_takes_another_number_is_said_so() {
+    for (mode, configure) in modes::MODES {
+        let engine = Engine::with_config(configure(Config::new())).expect("an engine starts");
+        let mut context = engine.context().expect("a context");
+        context.eval("def f2(x) x; def f(x) f2(x); def f2(x y) x").expect("it is defined");
+        let kernel = context.kernel("f").expect("it is there");
+        let mut row = [0.0];
+        let error = kernel.apply(&[Column::Every(1.0)], &mut row, &mut Run::new()).expect_err("it fails");
+        assert_eq!(error.error.to_string(), "`f` calls `f2` with 1 argument, but `f2` takes 2", "{mode}");
+    }
 }

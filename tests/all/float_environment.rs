@@ -5,7 +5,7 @@
 use crate::modes::MODES;
 use kal::host::{HostError, Output};
 use kal::source::Source;
-use kal::{Config, Context, Engine};
+use kal::{Column, Config, Context, Engine, Run};
 use std::arch::asm;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
@@ -84,7 +84,13 @@ fn results(context: &mut Context) -> Vec<u64> {
         results.push(context.preview(expression).unwrap_or_default().to_bits());
         let formula = context.formula(expression, &[]).expect("it is valid");
         results.push(formula.call(context, &[]).expect("it returns").to_bits());
+        let (kernel, mut row) = (context.formula_kernel(expression, &[]).expect("it is valid"), [0.0]);
+        kernel.apply(&[], &mut row, &mut Run::new()).expect("it returns");
+        results.push(row[0].to_bits());
     }
+    let (mut live, mut row) = (context.columns("constant").expect("it is there"), [0.0]);
+    live.apply(context, &[Column::Every(1.0)], &mut row, &mut Run::new()).expect("it returns");
+    results.push(row[0].to_bits());
     results
 }
 

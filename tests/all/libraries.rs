@@ -667,9 +667,31 @@ fn a_definition_hides_an_imported_function_that_takes_functions() {
         assert_eq!((context.undo().len(), context.undo().len()), (1, 1), "{mode:?}");
         assert_eq!(value_of(&mut context, "f(16)"), Some(2.0), "{mode:?}");
         context.eval("def twice(a) a").expect("it is right");
+        let (undone, redone) = (context.undo(), context.redo());
+        let told = |changes: &[kal::Change]| -> Vec<String> {
+            changes
+                .iter()
+                .flat_map(|change| &change.warnings)
+                .map(|warning| warning.message.clone())
+                .collect()
+        };
+        assert_eq!((told(&undone), told(&redone)), (Vec::new(), vec![says.to_owned()]), "{mode:?}");
         context.drop_function("twice").expect("it is defined");
         assert_eq!(value_of(&mut context, "f(16)"), Some(2.0), "{mode:?}");
     }
+}
+
+#[test]
+fn what_is_part_of_kal_keeps_its_values() {
+    let mut context = kal::Engine::new().and_then(|engine| engine.context()).expect("a context");
+    context.eval("import math").expect("it is there");
+    for name in ["math.pi", "pi"] {
+        let error = context.set_variable(name, 3.0).expect_err("it is refused");
+        assert_eq!(error.to_string(), "`pi` is a constant of `math`", "{name}");
+    }
+    context.eval("var pi = 1").expect("it is another one");
+    context.set_variable("pi", 3.0).expect("it is the program's");
+    assert_eq!(value_of(&mut context, "pi"), Some(3.0));
 }
 
 #[test]

@@ -136,12 +136,24 @@ template <typename T> struct signature : signature<decltype(&T::operator())> {};
 template <typename Result, typename... Arguments> struct signature<Result (*)(Arguments...)> {
     using type = double(Arguments...);
 };
+template <typename Result, typename... Arguments>
+struct signature<Result (*)(Arguments...) noexcept> {
+    using type = double(Arguments...);
+};
 template <typename T, typename Result, typename... Arguments>
 struct signature<Result (T::*)(Arguments...) const> {
     using type = double(Arguments...);
 };
 template <typename T, typename Result, typename... Arguments>
+struct signature<Result (T::*)(Arguments...) const noexcept> {
+    using type = double(Arguments...);
+};
+template <typename T, typename Result, typename... Arguments>
 struct signature<Result (T::*)(Arguments...)> {
+    using type = double(Arguments...);
+};
+template <typename T, typename Result, typename... Arguments>
+struct signature<Result (T::*)(Arguments...) noexcept> {
     using type = double(Arguments...);
 };
 

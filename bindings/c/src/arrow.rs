@@ -8,7 +8,7 @@ use crate::guard::succeeds;
 use crate::kernel::KalKernel;
 use crate::raw;
 use crate::run::{KAL_FAILING_MARK, KalRun, RunSettings};
-use kal::{Column, Validity};
+use kal::{Column, DefaultEnvironment, Validity};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
@@ -70,6 +70,8 @@ pub unsafe extern "C" fn kal_apply_arrow(
     error: *mut *mut KalError,
 ) -> bool {
     let apply = || {
+        // Numbers are converted.
+        let _environment = DefaultEnvironment::enter();
         let kernel = kernel.ok_or_else(|| KalError::of_null("kernel"))?.kernel();
         if output.is_null() {
             return Err(KalError::of_null("output"));
@@ -144,6 +146,9 @@ impl<'a> ArrowColumn<'a> {
             return Err(wrong(format!("has {} rows, not {rows}", array.length)));
         }
         let offset = usize::try_from(array.offset).map_err(|_| wrong("has a negative offset".to_owned()))?;
+        if offset.saturating_add(rows) > isize::MAX as usize / size_of::<f64>() {
+            return Err(wrong("has an offset beyond memory".to_owned()));
+        }
         if !schema.dictionary.is_null() {
             return Err(wrong("is a dictionary, which has to be decoded".to_owned()));
         }

@@ -3,7 +3,7 @@
 use crate::error::KalError;
 use crate::host::{KalHostFunction, User, with_function};
 use crate::raw;
-use kal::{CacheOptions, Config, Level, Limits, Mode};
+use kal::{CacheOptions, Config, DefaultEnvironment, Level, Limits, Mode};
 use std::ffi::c_char;
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -171,6 +171,7 @@ impl KalConfig {
 /// # Errors
 /// If it is negative or no number.
 pub fn seconds(given: f64, what: &str) -> Result<Option<Duration>, Box<KalError>> {
+    let _environment = DefaultEnvironment::enter();
     if given.is_nan() || given < 0.0 {
         return Err(KalError::of_caller(format!("the {what} is {given} seconds")));
     }

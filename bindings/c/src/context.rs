@@ -9,12 +9,12 @@ use crate::interrupt::KalInterrupt;
 use crate::output::{HostStream, KalWrite};
 use crate::{KAL_TO_ZERO, raw};
 use kal::source::Source;
-use kal::{Context, Error, InterruptHandle, LineOutput, Outcome};
+use kal::{Context, Error, InterruptHandle, LineOutput, Outcome, UseLock, Using};
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_void};
+use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// A program in progress: its definitions and variables. One thread at a time may use it; a
@@ -22,7 +22,7 @@ use std::time::Instant;
 pub struct KalContext {
     context: UnsafeCell<Context>,
     interrupt: InterruptHandle,
-    is_in_use: AtomicBool,
+    lock: UseLock,
 }
 
 // SAFETY: the context is only reached through `KalContext::enter`, by one thread at a time, and
@@ -30,7 +30,10 @@ pub struct KalContext {
 unsafe impl Sync for KalContext {}
 
 /// A context that this thread uses, until it is dropped.
-pub struct Entered<'a>(&'a KalContext);
+pub struct Entered<'a> {
+    context: &'a KalContext,
+    _using: Using<'a>,
+}
 
 impl KalContext {
     /// Creates one, whose output is written at the end of each line.
@@ -38,7 +41,7 @@ impl KalContext {
         let mut context = engine.engine().context()?;
         context.set_output(Box::new(LineOutput::stdout().flush_lines(true)));
         let interrupt = context.interrupt_handle();
-        Ok(Self { context: UnsafeCell::new(context), interrupt, is_in_use: AtomicBool::new(false) })
+        Ok(Self { context: UnsafeCell::new(context), interrupt, lock: UseLock::new() })
     }
 
     /// Enters the context.
@@ -47,10 +50,10 @@ impl KalContext {
     /// If it is in use.
     #[inline]
     pub fn enter(&self) -> Result<Entered<'_>, Box<KalError>> {
-        if self.is_in_use.swap(true, Ordering::Acquire) {
-            return Err(KalError::in_use("context"));
+        match self.lock.enter() {
+            Some(using) => Ok(Entered { context: self, _using: using }),
+            None => Err(KalError::in_use("context")),
         }
-        Ok(Entered(self))
     }
 }
 
@@ -58,7 +61,7 @@ impl Entered<'_> {
     #[inline]
     pub fn context(&mut self) -> &mut Context {
         // SAFETY: whoever has entered it is the only one who uses it, and this borrows from that.
-        unsafe { &mut *self.0.context.get() }
+        unsafe { &mut *self.context.context.get() }
     }
 
     /// Runs a source up to its first error, and returns the value of its last expression.
@@ -78,20 +81,22 @@ impl Entered<'_> {
         result
     }
 
+    /// Writes out what was printed. What the host refuses is lost.
+    ///
+    /// # Errors
+    /// If it does.
+    pub fn flush(&mut self) -> io::Result<()> {
+        let output = self.context().output();
+        output.flush().inspect_err(|_| _ = output.flush())
+    }
+
     /// Runs a source, and writes out what it has printed.
     fn run_and_flush(&mut self, source: &Source) -> Result<Option<f64>, Box<KalError>> {
         let result = self.run(source);
-        let written = self.context().output().flush();
+        let written = self.flush();
         let value = result?;
         written.map_err(|error| KalError::of_system(format!("the output cannot be written: {error}")))?;
         Ok(value)
-    }
-}
-
-impl Drop for Entered<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.0.is_in_use.store(false, Ordering::Release);
     }
 }
 
@@ -127,7 +132,7 @@ pub unsafe extern "C" fn kal_context_new(
 pub extern "C" fn kal_context_free(context: Option<Box<KalContext>>) {
     quiet((), || {
         let Some(context) = context else { return };
-        if context.is_in_use.swap(true, Ordering::Acquire) {
+        if context.lock.enter().is_none() {
             // Whoever uses it still does, against the rule: memory is lost, and nothing else.
             std::mem::forget(context);
         }
@@ -152,7 +157,7 @@ pub unsafe extern "C" fn kal_context_set_output(
         let write = write.ok_or_else(|| KalError::of_null("function that writes"))?;
         let user = User::new(user, release);
         user.accept();
-        let output = LineOutput::new(HostStream { write, user }).flush_lines(true);
+        let output = LineOutput::new(HostStream::new(write, user)).flush_lines(true);
         entered.context().set_output(Box::new(output));
         Ok(())
     };

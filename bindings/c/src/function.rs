@@ -4,7 +4,7 @@ use crate::context::{KalContext, enter};
 use crate::error::KalError;
 use crate::guard::{free, made, succeeds};
 use crate::{KAL_TO_ZERO, raw};
-use kal::{Formula, UntypedFunction};
+use kal::{Formula, PresentEnvironment, UntypedFunction};
 use std::ffi::c_char;
 
 /// A function by its name, or a formula. Any thread may use it, in every context of its engine
@@ -90,16 +90,18 @@ pub unsafe extern "C" fn kal_call(
     result: *mut f64,
     error: *mut *mut KalError,
 ) -> bool {
+    // First of all: what is done between this and the call takes no time.
+    let present = PresentEnvironment::read();
     let call = || {
         let mut entered = enter(context)?;
         // SAFETY: as the caller says.
         let arguments = unsafe { raw::items(arguments, count, "list of arguments") }?;
         let value = match function {
-            Some(KalFunction::Named(function)) => function.call(entered.context(), arguments),
-            Some(KalFunction::Formula(formula)) => formula.call(entered.context(), arguments),
+            Some(KalFunction::Named(function)) => function.call_from(present, entered.context(), arguments),
+            Some(KalFunction::Formula(formula)) => formula.call_from(present, entered.context(), arguments),
             None => return Err(KalError::of_null("function")),
         };
-        let value = value?;
+        let value = value.inspect_err(|_| _ = entered.flush())?;
         // SAFETY: as the caller says.
         unsafe { raw::write(result, value) };
         Ok(())

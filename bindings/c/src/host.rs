@@ -105,7 +105,7 @@ pub unsafe fn with_function(
     // SAFETY: as the caller says.
     let name = unsafe { raw::text(function.name, crate::KAL_TO_ZERO, "name of a host function") }?;
     let Some(call) = function.call else {
-        return Err(KalError::of_caller(format!("the host function `{name}` is null")));
+        return Err(KalError::of_caller(format!("the host function `{name}` has no `call`")));
     };
     let user = Arc::new(User::new(function.user, function.release));
     let given = user.clone();

@@ -11,15 +11,32 @@ pub type KalWrite =
 
 /// A function of the host as a stream.
 pub struct HostStream {
-    pub write: unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> bool,
-    pub user: User,
+    write: unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> bool,
+    user: User,
+    /// Whether the host has refused what comes next once more: what waits to be written is kept
+    /// after an error, and a later program must not have it among its own.
+    has_refused: bool,
+}
+
+impl HostStream {
+    /// Creates a stream.
+    pub fn new(write: unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> bool, user: User) -> Self {
+        Self { write, user, has_refused: false }
+    }
 }
 
 impl io::Write for HostStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if std::mem::take(&mut self.has_refused) {
+            return Ok(bytes.len());
+        }
         // SAFETY: the bytes are there, and the host has given both together.
         let is_fine = unsafe { (self.write)(self.user.pointer(), bytes.as_ptr().cast(), bytes.len()) };
-        if is_fine { Ok(bytes.len()) } else { Err(io::Error::other("the host takes no more output")) }
+        if is_fine {
+            return Ok(bytes.len());
+        }
+        self.has_refused = true;
+        Err(io::Error::other("the host takes no more output"))
     }
 
     fn flush(&mut self) -> io::Result<()> {

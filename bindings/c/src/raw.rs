@@ -38,6 +38,7 @@ pub unsafe fn text<'a>(text: *const c_char, length: usize, what: &str) -> Result
 ///
 /// # Safety
 /// The array is null, or there are that many items, which do not change during `'a`.
+#[inline]
 pub unsafe fn items<'a, T>(array: *const T, count: usize, what: &str) -> Result<&'a [T], Box<KalError>> {
     if count == 0 {
         return Ok(&[]);
@@ -67,17 +68,23 @@ pub unsafe fn items_mut<'a, T>(
     Ok(unsafe { slice::from_raw_parts_mut(array, count) })
 }
 
+#[inline]
 fn check<T>(array: *const T, count: usize, what: &str) -> Result<(), Box<KalError>> {
-    let problem = if array.is_null() {
-        "null"
-    } else if !array.is_aligned() {
-        "not aligned"
-    } else if count > isize::MAX as usize / size_of::<T>().max(1) {
-        "longer than memory"
-    } else {
-        return Ok(());
+    if array.is_null() || !array.is_aligned() || count > isize::MAX as usize / size_of::<T>().max(1) {
+        return Err(bad(array.is_null(), array.is_aligned(), what));
+    }
+    Ok(())
+}
+
+#[cold]
+#[inline(never)]
+fn bad(is_null: bool, is_aligned: bool, what: &str) -> Box<KalError> {
+    let problem = match (is_null, is_aligned) {
+        (true, _) => "null",
+        (false, false) => "not aligned",
+        (false, true) => "longer than memory",
     };
-    Err(KalError::of_caller(format!("the {what} is {problem}")))
+    KalError::of_caller(format!("the {what} is {problem}"))
 }
 
 /// Returns a structure that begins with its size: zeros in place of what an older program does

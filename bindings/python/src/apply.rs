@@ -57,6 +57,15 @@ impl Ending {
         }
     }
 
+    /// Returns the row in which it was, if that is known.
+    pub fn row(&self) -> Option<usize> {
+        match self {
+            Self::Row(error) => error.row,
+            Self::Raised(_) => None,
+            Self::Caused(both) => both.0.row,
+        }
+    }
+
     /// Returns it for rows of which the first one had this number, if that is known.
     pub fn after(self, first: Option<usize>) -> Self {
         let moved = |mut error: RowError| {

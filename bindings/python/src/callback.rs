@@ -15,14 +15,18 @@ use kal::host::{Call, HostError};
 use kal::source::Source;
 use kal::{Config, Remark};
 use parking_lot::Mutex;
-use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyInt, PyTuple};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{OnceLock, mpsc};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 
 /// The most arguments that a Python function may take.
 const MOST_ARGUMENTS: usize = 16;
@@ -115,14 +119,74 @@ pub fn readable_remark(remark: &Remark) -> String {
     }
 }
 
+/// A call of a Python function in progress.
+///
+/// When Python ends, it ends every thread that is to be attached, by unwinding, which must not come
+/// to functions of Rust. So before it does, no thread but the one that ends it begins a call any
+/// more: they wait for good. And it waits until the others have left theirs.
+struct InProgress;
+
+/// How many there are, and the thread that ends Python.
+static IN_PROGRESS: AtomicUsize = AtomicUsize::new(0);
+static ENDS: OnceLock<ThreadId> = OnceLock::new();
+
+/// How long Python's end waits for calls in progress, which may wait for something themselves.
+const MOST_WAITED: Duration = Duration::from_secs(2);
+
+impl InProgress {
+    fn begin() -> Self {
+        IN_PROGRESS.fetch_add(1, Ordering::SeqCst);
+        let this = Self;
+        if ENDS.get().is_some_and(|ends| *ends != thread::current().id()) {
+            drop(this);
+            loop {
+                thread::park();
+            }
+        }
+        this
+    }
+}
+
+impl Drop for InProgress {
+    fn drop(&mut self) {
+        IN_PROGRESS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// What Python calls before it ends.
+#[pyfunction]
+pub fn ending(py: Python<'_>) {
+    let _ = ENDS.set(thread::current().id());
+    py.detach(|| {
+        let end = Instant::now() + MOST_WAITED;
+        while IN_PROGRESS.load(Ordering::SeqCst) != 0 && Instant::now() < end {
+            thread::sleep(Duration::from_millis(1));
+        }
+    });
+}
+
+/// Has [`ending`] called, once.
+fn watch_end(py: Python<'_>) -> PyResult<()> {
+    static WATCHED: PyOnceLock<()> = PyOnceLock::new();
+    let watch = || {
+        let ending = py.import("kal._kal")?.getattr("ending")?;
+        py.import("atexit")?.call_method1("register", (ending,)).map(drop)
+    };
+    WATCHED.get_or_try_init(py, watch).map(drop)
+}
+
 /// Makes a Python function known. Returns its number, which an integer of 53 bits is.
-pub fn register(callable: Py<PyAny>) -> u64 {
+///
+/// # Errors
+/// What Python raises.
+pub fn register(py: Python<'_>, callable: Py<PyAny>) -> PyResult<u64> {
+    watch_end(py)?;
     let mut callables = CALLABLES.lock();
     loop {
         let number = RandomState::new().build_hasher().finish() >> 11;
         if let Entry::Vacant(place) = callables.entry(number) {
             place.insert(callable);
-            return number;
+            return Ok(number);
         }
     }
 }
@@ -181,6 +245,7 @@ impl Asked {
 }
 
 fn call(number: u64, arguments: &[f64]) -> Result<f64, (PyErr, HostError)> {
+    let _in_progress = InProgress::begin();
     Python::attach(|py| {
         let callable = CALLABLES.lock().get(&number).map(|callable| callable.clone_ref(py));
         let missing = || PyException::new_err("this Python function belongs to a session that is gone");
@@ -198,6 +263,9 @@ fn call(number: u64, arguments: &[f64]) -> Result<f64, (PyErr, HostError)> {
 
 /// Returns why what a Python function has returned is refused.
 fn no_number(result: &Bound<'_, PyAny>) -> PyErr {
+    if result.is_instance_of::<PyInt>() {
+        return PyOverflowError::new_err("it returned an integer that no double can hold");
+    }
     let class = result.get_type().name().map_or_else(|_| "something".to_owned(), |name| name.to_string());
     PyTypeError::new_err(format!("it returned no number, but a value of type {class}"))
 }

@@ -19,7 +19,7 @@ fn maker(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 /// Returns the class of an exception, by its name.
 fn kind(error: &Error) -> &'static str {
     match error {
-        Error::Invalid(_) => "SourceError",
+        Error::Invalid(_) | Error::BadName(_) | Error::Constant { .. } => "SourceError",
         Error::Failed(diagnostic) => match diagnostic.code {
             ErrorCode::Interrupted => "Stopped",
             ErrorCode::DeadlineExceeded => "Timeout",

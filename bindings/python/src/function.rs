@@ -7,6 +7,7 @@ use crate::callback;
 use crate::count::count;
 use crate::error::OrException;
 use crate::meaning::{Meaning, Target};
+use crate::missing;
 use crate::ndarray::{self, plain};
 use crate::pickle::pickled;
 use crate::session::Session;
@@ -52,6 +53,10 @@ pub struct Function {
 
 /// The most arguments of a call that needs no memory.
 const FEW: usize = 8;
+
+/// The keyword arguments of NumPy's functions, besides `out` and `where`.
+const OF_NUMPY: &[&str] =
+    &["casting", "order", "dtype", "subok", "signature", "sig", "extobj", "axes", "axis", "keepdims"];
 
 /// What keyword arguments say, besides parameters.
 struct Options<'py> {
@@ -213,6 +218,20 @@ impl Function {
         }
         let settings = CallSettings { threads: options.threads, on_error: options.on_error };
         let function = self.ufunc_of(py, &meaning)?;
+        let may_miss = |argument: &&Bound<'_, PyAny>| {
+            let is_number = argument.is_instance_of::<PyFloat>() || argument.is_instance_of::<PyInt>();
+            // NumPy was imported to make its function.
+            !is_number && !ndarray::is_array(argument)
+        };
+        if options.others.is_none() && arguments.iter().any(|argument| may_miss(&argument)) {
+            let columns = |arguments: &Bound<'py, PyTuple>| {
+                let arguments: Vec<_> = arguments.iter().collect();
+                arrow::call(py, &meaning, &arguments, options.threads, options.on_error)
+            };
+            if let Some(result) = missing::call(py, &function, arguments, settings, columns)? {
+                return Ok(result);
+            }
+        }
         let arguments = PyTuple::new(py, arguments)?;
         with_settings(settings, || function.bind(py).call(arguments, options.others.as_ref()))
     }
@@ -231,20 +250,26 @@ impl Function {
         let mut named: Vec<Option<Bound<'py, PyAny>>> = vec![None; meaning.parameters.len()];
         for (key, value) in keywords {
             let key: String = key.extract()?;
+            let place = meaning.parameters.iter().position(|parameter| *parameter == key);
             match key.as_str() {
+                // A parameter of that name comes first.
+                _ if place.is_some() => match place {
+                    Some(place) if place < arguments.len() => {
+                        let message = format!("`{key}` is given twice");
+                        return Err(PyTypeError::new_err(message));
+                    }
+                    place => place.into_iter().for_each(|place| named[place] = Some(value.clone())),
+                },
                 "threads" => options.threads = count("threads", 1, &value)? as usize,
                 "on_error" => options.on_error = on_error(&value)?,
                 // NumPy's own way to say that there is none.
                 "out" if value.is_none() => {}
                 "out" | "where" => add(py, &mut options, &key, value)?,
-                _ => match meaning.parameters.iter().position(|parameter| *parameter == key) {
-                    Some(place) if place < arguments.len() => {
-                        let message = format!("`{key}` is given twice");
-                        return Err(PyTypeError::new_err(message));
-                    }
-                    Some(place) => named[place] = Some(value),
-                    None => add(py, &mut options, &key, value)?,
-                },
+                key if OF_NUMPY.contains(&key) => add(py, &mut options, key, value)?,
+                key => {
+                    let message = format!("{} got an unexpected keyword argument '{key}'", meaning.title());
+                    return Err(PyTypeError::new_err(message));
+                }
             }
         }
         let last = named.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
@@ -371,7 +396,7 @@ impl Function {
             let mut numbers = [0.0; FEW];
             if all_numbers(args.iter(), &mut numbers)? {
                 let value = self.number(py, &numbers[..count])?;
-                return Ok(PyFloat::new(py, value).into_any());
+                return Ok(PyFloat::new(py, same_nan(value)).into_any());
             }
         }
         let mut arguments: Vec<Bound<'py, PyAny>> = args.iter().collect();
@@ -383,7 +408,7 @@ impl Function {
                     Err(error) if options.on_error == OnError::Nan && is_of_run(py, &error) => f64::NAN,
                     value => value?,
                 };
-                return Ok(PyFloat::new(py, value).into_any());
+                return Ok(PyFloat::new(py, same_nan(value)).into_any());
             }
         }
         self.columns(py, &arguments, &options)
@@ -484,6 +509,12 @@ impl Function {
         let restore = py.import("kal._pickle")?.getattr("function")?;
         Ok((restore, pickled(py, &*self.meaning(py)?)?))
     }
+}
+
+/// Returns a number; in place of any NaN, the one that arrays have.
+#[inline]
+fn same_nan(value: f64) -> f64 {
+    if value.is_nan() { f64::NAN } else { value }
 }
 
 /// Returns whether an exception says that a call did not run to its end by itself.

@@ -7,7 +7,7 @@
 //! - `function`: functions as Python calls them, with numbers, arrays and columns
 //! - `ufunc`, `ndarray`: NumPy's functions and arrays
 //! - `call`: the call of one of NumPy's functions that a thread makes
-//! - `arrow`: columns with nulls
+//! - `arrow`: columns with nulls; `missing`: others with missing values
 //! - `apply`: computing rows so that signals are heard
 //! - `runs`: computations of arrays in progress, which a session interrupts
 //! - `signals`: running something long while Python's signals are heard
@@ -28,6 +28,7 @@ mod count;
 mod error;
 mod function;
 mod meaning;
+mod missing;
 mod names;
 mod ndarray;
 mod output;
@@ -47,5 +48,6 @@ fn _kal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<function::Function>()?;
     module.add_class::<arrow::Array>()?;
     module.add_function(wrap_pyfunction!(ufunc::pickled_ufunc, module)?)?;
+    module.add_function(wrap_pyfunction!(callback::ending, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -97,21 +97,9 @@ fn formula(context: &mut Context, text: &str, parameters: &[String]) -> Result<(
 }
 
 fn named(context: &mut Context, name: &str) -> Result<(Kernel, Handle), Error> {
-    match context.kernel(name) {
-        Ok(kernel) => {
-            let handle = Handle::new(context, name, kernel.parameters().len())?;
-            Ok((kernel, handle))
-        }
-        // A function of the library.
-        Err(error @ Error::NoFunction(_)) => {
-            let Some(signature) = context.signature(name) else { return Err(error) };
-            let parameters = signature.split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')'));
-            let parameters: Vec<String> = parameters.split_whitespace().map(str::to_owned).collect();
-            let (kernel, _) = formula(context, &format!("{name}({})", parameters.join(", ")), &parameters)?;
-            Ok((kernel, Handle::new(context, name, parameters.len())?))
-        }
-        Err(error) => Err(error),
-    }
+    let kernel = context.kernel(name)?;
+    let handle = Handle::new(context, name, kernel.parameters().len())?;
+    Ok((kernel, handle))
 }
 
 /// Returns the parameters of a formula: the names that mean nothing in a context, in their order

@@ -13,6 +13,6 @@ impl<'py> FromPyObject<'_, 'py> for Names {
             let names = text.split(|character: char| character == ',' || character.is_whitespace());
             return Ok(Self(names.filter(|name| !name.is_empty()).map(str::to_owned).collect()));
         }
-        object.extract().map(Self)
+        object.try_iter()?.map(|name| name?.extract()).collect::<PyResult<_>>().map(Self)
     }
 }

@@ -15,9 +15,12 @@ pub fn pickled<'py>(py: Python<'py>, meaning: &Meaning) -> PyResult<Bound<'py, P
     callback::check_pickled(&source)?;
     let (source, text, parameters) = match &meaning.target {
         // A function of the library has no definition.
-        Target::Name(name) if meaning.is_formula() => (String::new(), name, None),
-        Target::Name(name) => (source, name, None),
-        Target::Formula { text, parameters } => (source, text, Some(PyTuple::new(py, parameters)?)),
+        Target::Name(name) if meaning.is_formula() => (String::new(), &**name, None),
+        Target::Name(name) => (source, &**name, None),
+        // Without comments around it.
+        Target::Formula { parameters, .. } => {
+            (source, meaning.kernel.text(), Some(PyTuple::new(py, parameters)?))
+        }
     };
     let id = meaning.kernel.id().to_string();
     (source, text, parameters, id, meaning.session.settings.keywords(py)?).into_pyobject(py)

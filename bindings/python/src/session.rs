@@ -2,11 +2,11 @@
 
 use crate::callback;
 use crate::count::count;
-use crate::error::{OrException, not_text};
+use crate::error::{OrException, exception, not_text};
 use crate::function::Function;
 use crate::meaning::Target;
 use crate::names::Names;
-use crate::settings::Settings;
+use crate::settings::{Folders, Settings};
 use crate::shared_session::SharedSession;
 use kal::source::Source;
 use kal::{Error, Stage};
@@ -75,18 +75,24 @@ type Reduced<'py> = (Bound<'py, PyAny>, (String, Bound<'py, PyDict>));
 #[pymethods]
 impl Session {
     #[new]
-    #[pyo3(signature = (*, timeout=None, fuel=None, library=Vec::new(), interpret=false))]
+    #[pyo3(signature = (*, timeout=None, fuel=None, library=Folders(Vec::new()), interpret=false))]
     fn new(
         py: Python<'_>,
         timeout: Option<f64>,
         fuel: Option<Bound<'_, PyAny>>,
-        library: Vec<PathBuf>,
+        library: Folders,
         interpret: bool,
     ) -> PyResult<Self> {
-        let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
-        let timeout = timeout.map_err(|error| PyValueError::new_err(format!("timeout: {error}")))?;
+        let timeout = match timeout {
+            Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
+                let message = format!("timeout is a number of seconds, not {}", kal::format_number(seconds));
+                return Err(PyValueError::new_err(message));
+            }
+            // What is too long to be told is for ever.
+            seconds => seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+        };
         let fuel = fuel.map(|fuel| count("fuel", 0, &fuel)).transpose()?;
-        let settings = Settings { timeout, fuel, library, interpret };
+        let settings = Settings { timeout, fuel, library: library.0, interpret };
         let shared = py.detach(|| SharedSession::new(settings)).or_exception(py)?;
         Ok(Self::of(Arc::new(shared)))
     }
@@ -166,11 +172,11 @@ impl Session {
             return Err(PyTypeError::new_err(message));
         };
         if !kal::syntax::is_identifier(&name) {
-            return Err(PyValueError::new_err(format!("`{name}` is not a name that a program can use")));
+            return Err(exception(py, &Error::BadName(name), None));
         }
         let arity = arity.map(|arity| count("arity", 0, &arity)).transpose()?;
         let parameters = callback::parameters_of(&function, arity.map(|arity| arity as usize))?;
-        let number = callback::register(function.clone().unbind());
+        let number = callback::register(py, function.clone().unbind())?;
         self.shared.callables.lock().push(number);
         let text = callback::definition(&name, number, &parameters);
         let source = Source::new(callback::SOURCE, text);

@@ -9,6 +9,20 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+/// Folders, one or many.
+pub struct Folders(pub Vec<PathBuf>);
+
+impl<'py> FromPyObject<'_, 'py> for Folders {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match object.extract::<PathBuf>() {
+            Ok(folder) => Ok(Self(vec![folder])),
+            Err(_) => object.try_iter()?.map(|folder| folder?.extract()).collect::<PyResult<_>>().map(Self),
+        }
+    }
+}
+
 /// What a session is made with.
 #[derive(Clone, PartialEq, Default)]
 pub struct Settings {

@@ -310,16 +310,29 @@ unsafe extern "C" fn rows(
     steps: *mut npy_intp,
     data: *mut c_void,
 ) {
-    if call::progress().is_some_and(|call| call.has_failed) {
-        return;
+    // SAFETY: NumPy passes the data of the function that it calls, which exists meanwhile.
+    let meaning = unsafe { &*(*data.cast::<Loop>()).meaning };
+    let operands = meaning.parameters.len() + 1;
+    // NumPy converts what it has had computed, also after an exception, and would raise another one
+    // for what happens to lie in its memory.
+    let leave = |first: usize| {
+        // SAFETY: it passes a pointer and a step for the result, as many doubles as the dimension
+        // says.
+        unsafe {
+            let (address, step) = (*args.add(operands - 1), *steps.add(operands - 1));
+            for row in first..*dimensions as usize {
+                address.wrapping_byte_offset(step * row as npy_intp).cast::<f64>().write_unaligned(0.0);
+            }
+        }
+    };
+    let begun = call::progress();
+    if begun.is_some_and(|call| call.has_failed) {
+        return leave(0);
     }
     let compute = || {
-        // SAFETY: NumPy passes the data of the function that it calls, which exists meanwhile,
-        // and a pointer and a step for each argument and for the result. These are doubles, as
-        // many as the dimension says, the result's writable.
+        // SAFETY: NumPy passes a pointer and a step for each argument and for the result. These are
+        // doubles, as many as the dimension says, the result's writable.
         unsafe {
-            let meaning = &*(*data.cast::<Loop>()).meaning;
-            let operands = meaning.parameters.len() + 1;
             let (args, steps) =
                 (slice::from_raw_parts(args, operands), slice::from_raw_parts(steps, operands));
             compute(meaning, args, steps, *dimensions as usize)
@@ -333,6 +346,8 @@ unsafe extern "C" fn rows(
     };
     let first = call::progress().map(|call| call.rows);
     call::update(|call| call.has_failed = true);
+    let done = first.zip(begun).map_or(0, |(first, begun)| first - begun.rows);
+    leave(done + ending.row().unwrap_or(0));
     attached(|py| ending.after(first).exception(py).restore(py));
 }
 

@@ -219,3 +219,51 @@ def test_duckdb(f):
     assert rows == [(0.0,), (None,), (6.0,)]
     total = connection.execute("select sum(f(i, 10)) from range(10000) t(i)").fetchone()
     assert total == (float(sum(2 * (i - 10) for i in range(10, 10000))),)
+
+
+def test_missing_values_are_not_computed():
+    session = kal.Session()
+    seen = []
+    session.define("spy", lambda x: seen.append(x) or x)
+    session.eval("def f(x) spy(x) + 1; def g(x y) spy(x) * y; def fail(x) if x > 100 then nothing(x) else x")
+    f, g = session["f"], session["g"]
+    masked = np.ma.array([1.0, 200.0, 3.0], mask=[0, 1, 0])
+    result = f(masked)
+    assert isinstance(result, np.ma.MaskedArray) and result.tolist() == [2.0, None, 4.0]
+    assert g(masked, np.ma.array([5.0, 6.0, 7.0], mask=[0, 0, 1])).tolist() == [5.0, None, None]
+    assert session["fail"](masked).tolist() == [1.0, None, 3.0]
+    assert f(np.ma.array([1.0, 2.0])).tolist() == [2.0, 3.0]
+    assert g(np.ma.array([[1.0], [2.0]], mask=[[0], [1]]), np.arange(2.0)).tolist() == [[0.0, 1.0], [None, None]]
+    assert sorted(set(seen)) == [1.0, 2.0, 3.0] and seen.count(2.0) == 1
+    with pytest.raises(kal.RowError) as caught:
+        session["fail"](np.ma.array([1.0, 2.0, 300.0], mask=[1, 0, 0]))
+    assert caught.value.row == 2
+
+
+def test_missing_values_of_pandas_are_not_computed():
+    pandas = pytest.importorskip("pandas")
+    session = kal.Session()
+    seen = []
+    session.define("spy", lambda x: seen.append(x) or x)
+    session.eval("def f(x) spy(x) + 1; def g(x y) x * y")
+    f, g = session["f"], session["g"]
+    for dtype, made in [("Int64", "Float64"), ("Float64", "Float64"), ("int64[pyarrow]", "double[pyarrow]")]:
+        seen.clear()
+        column = pandas.Series([2, None, 3], dtype=dtype, index=list("abc"), name="n")
+        result = f(column)
+        assert str(result.dtype) == made and result.name == "n" and list(result.index) == list("abc")
+        assert result.isna().tolist() == [False, True, False] and [result["a"], result["c"]] == [3.0, 4.0]
+        assert seen == [2.0, 3.0]
+        other = pandas.Series([10.0, 20.0, 30.0], index=list("cba"))
+        product = g(column, other)
+        assert product.isna().tolist() == [False, True, False] and product.name is None
+        assert [product["a"], product["c"]] == [60.0, 30.0]
+        assert g(column, 2)["a"] == 4.0
+    import decimal
+
+    import pyarrow
+
+    amounts = pandas.Series([decimal.Decimal("1.5"), None], dtype=pandas.ArrowDtype(pyarrow.decimal128(5, 2)))
+    assert f(amounts).tolist()[0] == 2.5 and f(amounts).isna().tolist() == [False, True]
+    truths = pandas.Series([True, None], dtype="bool[pyarrow]")
+    assert g(truths, 3).tolist()[0] == 3.0

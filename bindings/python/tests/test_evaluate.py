@@ -1,5 +1,8 @@
 """Formulas and `evaluate`."""
 
+import math
+import pickle
+
 import numpy as np
 import pytest
 
@@ -68,3 +71,39 @@ def test_no_python_is_evaluated():
     for text in ("__import__('os')", "(lambda: 1)()", "a.__class__", "open('x')"):
         with pytest.raises((kal.Error, NameError)):
             kal.evaluate(text, {"a": 1}, {})
+
+
+def test_variables_come_before_constants():
+    a, e = np.arange(3.0), 10.0
+    assert kal.evaluate("a * e").tolist() == [0.0, 10.0, 20.0]
+    assert kal.evaluate("a * e", {"a": 2.0}, {}) == 2 * math.e
+    assert kal.evaluate("a * pi + inf * 0", {"a": 2.0, "pi": 3.0, "inf": 1.0}, {}) == 6.0
+    session = kal.Session()
+    session.eval("def twice(x) 2 * x")
+    assert kal.evaluate("twice(e)", session=session) == 20.0
+    del a, e
+
+
+def test_parameters_come_before_options():
+    formula = kal.formula("out + where * 2 + threads * 3")
+    assert formula(out=1, where=2, threads=3) == 14.0
+    with pytest.raises(TypeError, match="`f` got an unexpected keyword argument 'z'"):
+        session = kal.Session()
+        session.eval("def f(x y) x + y")
+        session["f"](1, z=2)
+
+
+def test_formulas_are_pickled_without_their_comments():
+    for text in ("x + 1 # c", "x + 1;", "# c\nx + 1", "(x + 1)\n# end"):
+        assert pickle.loads(pickle.dumps(kal.formula(text)))(2) == 3.0
+    session = kal.Session()
+    session["n"] = float("nan")
+    session.eval("def f(x) x + n")
+    assert math.isnan(pickle.loads(pickle.dumps(session["f"]))(1))
+
+
+def test_a_nan_is_always_the_same():
+    formula = kal.formula("sqrt(x)")
+    assert math.copysign(1, formula(-1.0)) == 1.0
+    assert not np.signbit(formula(np.array([-1.0])))[0]
+    assert math.copysign(1, kal.formula("0/0")()) == 1.0

@@ -461,3 +461,80 @@ def test_eight_threads_call_while_one_redefines(session):
         thread.join()
     assert wrong == []
     assert f(0.0) == 199.0
+
+
+def test_arrays_draw_random_numbers_where_the_session_goes_on(session):
+    session.eval("def r(x) random() + 0 * x")
+    r, zeros = session["r"], np.zeros(3)
+    scalar = kal.Session().eval("seed(7) : random()")
+
+    def draw(seed):
+        session.eval(f"seed({seed})")
+        return [*r(zeros), *r(zeros), r(0)]
+
+    drawn, again = draw(7), draw(7)
+    assert drawn == again and drawn[-1] == scalar and len(set(drawn)) == 7
+    session.eval("var unrelated = 1")
+    more = r(zeros)
+    assert not set(more) & set(drawn)
+    assert not set(draw(9)) & {*drawn, *more}
+
+
+def test_constants_of_modules_stay(session):
+    session.eval("import math")
+    with pytest.raises(kal.SourceError, match="`pi` is a constant of `math`"):
+        session["math.pi"] = 3
+    with pytest.raises(kal.SourceError):
+        session["if"] = 3
+    with pytest.raises(kal.SourceError):
+        session.define("if", lambda x: x)
+
+
+def test_what_sessions_are_made_with():
+    assert kal.Session(timeout=float("inf")).eval("1") == 1.0
+    with pytest.raises(ValueError, match="timeout is a number of seconds, not -1"):
+        kal.Session(timeout=-1)
+    assert kal.Session(library="nowhere").eval("1") == 1.0
+    assert kal.Session(library=("a", "b")).eval("1") == 1.0
+    session = kal.Session()
+    assert session.formula("a - b", {"b": 1, "a": 2}.keys())(1, 3) == 2.0
+    session.define("huge", lambda x: 10**400)
+    with pytest.raises(kal.RunError, match="an integer that no double can hold"):
+        session["huge"](1)
+
+
+def test_a_callee_that_takes_another_number_is_told_of_in_arrays(session):
+    session.eval("def f2(x) x; def f(x) f2(x); def f2(x y) x")
+    for call in (lambda: session["f"](1), lambda: session["f"](np.ones(2))):
+        with pytest.raises(kal.RunError, match="`f` calls `f2` with 1 argument, but `f2` takes 2"):
+            call()
+
+
+def test_rows_behind_a_failed_one_are_no_exception_of_numpy(session):
+    session.eval("def f(x) if x > 100 then nothing(x) else x")
+    x = np.zeros(7)
+    x[1] = 200
+    out = np.zeros(7, "f4")
+    with np.errstate(all="raise"):
+        np.add(np.full(7, 1e30), 0, out=np.zeros(7))
+        for _ in range(20):
+            with pytest.raises(kal.RowError):
+                session["f"].ufunc(x, out=out, casting="unsafe")
+
+
+def test_python_ends_while_a_thread_calls_a_python_function(run):
+    text = """
+        import kal, threading, time
+        session = kal.Session()
+        began = threading.Event()
+        def step(x):
+            began.set()
+            time.sleep(0.002)
+            return x
+        session.define("step", step)
+        session.eval("def f(x) while 1 in step(x)")
+        threading.Thread(target=lambda: session["f"](1.0), daemon=True).start()
+        began.wait()
+        print("the end")
+    """
+    assert run(text) == "the end\n"

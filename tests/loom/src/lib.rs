@@ -1,7 +1,7 @@
 //! The lock-free parts of Kal in every order in which threads may see them:
 //! `make loom`.
 //!
-//! `src/jit/epoch.rs` is compiled here over loom's atomics. Slots are what
+//! `src/jit/epoch.rs` and `src/runtime/use_lock.rs` are compiled here over loom's atomics. Slots are what
 //! they are in an execution context: one word, stored with release, loaded
 //! with acquire. The fence between frequent and rare (`src/runtime/fence.rs`)
 //! is a full one on both sides, which is what the system call makes of the
@@ -13,6 +13,10 @@
 mod epoch;
 mod model;
 mod requests;
+#[path = "../../../src/runtime/use_lock.rs"]
+#[allow(dead_code, reason = "the model needs no default")]
+mod use_lock;
+mod uses;
 
 use epoch::{Epochs, RunEpoch};
 use loom::sync::atomic::AtomicUsize;

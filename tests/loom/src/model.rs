@@ -1,10 +1,10 @@
 //! What `epoch.rs` is compiled over.
 
-pub use loom::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::atomic::{AtomicBool, Ordering};
+pub use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::{self, Ordering};
 
 /// Whether the fence does anything; without it the model must find the fault.
-pub static FENCED: AtomicBool = AtomicBool::new(true);
+pub static FENCED: atomic::AtomicBool = atomic::AtomicBool::new(true);
 
 /// A lock without poison, as `parking_lot` has it.
 #[derive(Default)]
@@ -17,6 +17,7 @@ impl<T> Mutex<T> {
 }
 
 /// The fence between what is done often and what is done rarely.
+#[derive(Debug)]
 pub struct Fence;
 
 impl Fence {
@@ -39,12 +40,24 @@ fn fence() {
     }
 }
 
-/// The number of a thread; none of the model's is left behind by a fork.
-pub struct ThreadNumber(pub u64);
+/// Returns the address of a thread: they are counted here.
+pub fn thread_address() -> usize {
+    loom::thread_local! {
+        static ADDRESS: usize = NEXT.fetch_add(16, Ordering::Relaxed);
+    }
+    static NEXT: atomic::AtomicUsize = atomic::AtomicUsize::new(16);
+    ADDRESS.with(|address| *address)
+}
 
-impl ThreadNumber {
+/// A thread; none of the model's is left behind by a fork.
+pub struct ThreadIdentity {
+    pub generation: u64,
+    pub address: usize,
+}
+
+impl ThreadIdentity {
     pub fn current() -> Self {
-        Self(1)
+        Self { generation: 0, address: 1 }
     }
 
     pub fn is_here(self) -> bool {

@@ -49,7 +49,7 @@ macro_rules! recorded {
 }
 
 recorded! {
-    unary acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 sin sinh tan tanh,
+    unary acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1 lgamma log log10 log1p log2 sin sinh tan tanh tgamma,
     binary atan2 hypot pow
 }
 

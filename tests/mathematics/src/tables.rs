@@ -61,6 +61,8 @@ fn pairs(reciprocals: &[f64]) -> Vec<(&'static str, &'static str, Vec<Float>)> {
         ("NATURAL_HIGH", "NATURAL_LOW", vec![log_of_2()]),
         ("LOG2_HIGH", "LOG2_LOW", vec![log_of_2()]),
         ("THIRD_HIGH", "THIRD_LOW", vec![float(3.0).recip()]),
+        ("TWELFTH_HIGH", "TWELFTH_LOW", vec![float(12.0).recip()]),
+        ("HALF_LOG_HIGH", "HALF_LOG_LOW", vec![((pi() * 2u32).ln() - 1u32) / 2u32]),
         ("BINARY_HIGH", "BINARY_LOW", vec![log_of_2().recip()]),
         ("DECIMAL_HIGH", "DECIMAL_LOW", vec![float(10.0).ln().recip()]),
         ("ANGLE_HIGH", "ANGLE_LOW", vec![pi() / 32]),

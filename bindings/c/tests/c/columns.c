@@ -1,5 +1,6 @@
 // Kernels over columns, and over arrays of Arrow.
 #include "check.h"
+#include <fenv.h>
 
 enum { ROWS = 1000 };
 
@@ -173,6 +174,11 @@ static void arrows(kal_context *context) {
     CHECK_TYPE("l", int64_t, -4611686018427387904, 0, 4611686018427387904);
     CHECK_TYPE("L", uint64_t, 0, 1, 9223372036854775808U);
     // Truth values are bits.
+    // Numbers are converted to the nearest double, however the host rounds.
+    CHECK(fesetround(FE_DOWNWARD) == 0);
+    arrow(kernel, "l", (const int64_t[]){(1LL << 60) + 200, 1, 2}, NULL, 0, y, &nulls);
+    CHECK(fegetround() == FE_DOWNWARD && fesetround(FE_TONEAREST) == 0);
+    CHECK(y[0] == 0x1p60 + 256 && y[1] == 2 && y[2] == 3 && nulls == 0);
     arrow(kernel, "b", (const uint8_t[]){0x5f}, NULL, 3, y, &nulls);
     CHECK(y[0] == 2 && y[1] == 2 && y[2] == 1 && nulls == 0);
     // Nothing but nulls.

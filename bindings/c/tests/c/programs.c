@@ -208,6 +208,14 @@ static void output(kal_context *context) {
     CHECK(!kal_eval(context, "for i = 0, i < 100 in printd(i)", KAL_TO_ZERO, NULL, NULL, &error));
     CHECK(kal_error_kind(error) == KAL_ERROR_FAILED);
     kal_error_free(error);
+    // What it has refused is not offered again.
+    error = NULL;
+    const size_t before = strlen(other.text);
+    CHECK(!kal_eval(context, "printd(12345)", KAL_TO_ZERO, NULL, NULL, &error));
+    kal_error_free(error);
+    other.text[0] = 0;
+    value_of(context, "printd(6); 1");
+    CHECK(before > 0 && strcmp(other.text, "6\n") == 0);
     CHECK_WORKS(kal_context_set_output(context, write_text, &written, NULL, &error));
     CHECK(other.released == 1);
 }

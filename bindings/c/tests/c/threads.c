@@ -110,7 +110,7 @@ static void refused_hosts(void) {
                 "`3x` is not a name that a program can use");
     functions[1].name = "none";
     functions[1].call = NULL;
-    CHECK_FAILS(kal_engine_new(&config, &error), KAL_ERROR_CALLER, "the host function `none` is null");
+    CHECK_FAILS(kal_engine_new(&config, &error), KAL_ERROR_CALLER, "the host function `none` has no `call`");
     functions[1].name = NULL;
     CHECK_FAILS(kal_engine_new(&config, &error), KAL_ERROR_CALLER, "the name of a host function is null");
     CHECK(host.released == 0);

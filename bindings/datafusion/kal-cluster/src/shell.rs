@@ -168,7 +168,9 @@ async fn statement_of(
         Format::Csv => {
             let mut progress = Some(progress);
             let mut writer = WriterBuilder::new().with_header(true).build(&mut output);
-            writer.write(&RecordBatch::new_empty(schema))?;
+            if has_columns {
+                writer.write(&RecordBatch::new_empty(schema))?;
+            }
             while let Some(batch) = batches.next().await {
                 let batch = batch?;
                 progress = None;

@@ -101,7 +101,8 @@ impl KalSession {
         let takes = kernel.parameters().len();
         if takes != new.arity {
             let asked = new.arity;
-            return plan_err!("`{name}` has {asked} parameters in SQL, and {takes} in its body");
+            let parameters = if asked == 1 { "parameter" } else { "parameters" };
+            return plan_err!("`{name}` has {asked} {parameters} in SQL, and {takes} in its body");
         }
         check(&kernel, &source)?;
         let mut changed = BTreeMap::new();

@@ -77,6 +77,8 @@ def at_row(error, row):
 def signature(parameters):
     """Returns the signature of a function with these parameters."""
     import inspect
+    import keyword
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return inspect.Signature([inspect.Parameter(name, kind) for name in parameters])
+    usable = (name if not keyword.iskeyword(name) else f"{name}_" for name in parameters)
+    return inspect.Signature([inspect.Parameter(name, kind) for name in usable])

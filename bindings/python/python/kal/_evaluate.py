@@ -1,5 +1,6 @@
 """Formulas without a session of their own."""
 
+import re
 import sys
 import threading
 from collections import OrderedDict
@@ -26,19 +27,42 @@ def formula(text, parameters=None, /):
     return Session().formula(text, parameters)
 
 
-def _kept(text):
+# The names of Kal that are numbers: a variable of the caller comes first.
+_CONSTANTS = ("e", "inf", "nan", "pi")
+
+
+def _kept(text, given):
     global _session
+    key = text, given
     with _lock:
-        function = _formulas.get(text)
+        function = _formulas.get(key)
         if function is None:
             if _session is None:
                 _session = Session()
-            function = _formulas[text] = _session.formula(text)
+            function = _formulas[key] = _with_constants(_session, text, given)
             if len(_formulas) > _MOST:
                 _formulas.popitem(last=False)
         else:
-            _formulas.move_to_end(text)
+            _formulas.move_to_end(key)
         return function
+
+
+def _with_constants(session, text, given):
+    """Returns a formula whose parameters are `given`, of the constants, and what means nothing."""
+    function = session.formula(text)
+    if not given:
+        return function
+    return session.formula(text, [*function.parameters, *(name for name in given if name not in function.parameters)])
+
+
+def _constants_in(text, local_dict, global_dict):
+    """Returns the constants that a text has, and the caller has variables of."""
+    if not any(name in local_dict or name in global_dict for name in _CONSTANTS):
+        return ()
+    words = set(re.findall(r"\w+", text))
+    return tuple(
+        name for name in _CONSTANTS if name in words and (name in local_dict or name in global_dict)
+    )
 
 
 def evaluate(text, /, local_dict=None, global_dict=None, out=None, *, session=None, threads=1):
@@ -54,15 +78,15 @@ def evaluate(text, /, local_dict=None, global_dict=None, out=None, *, session=No
     >>> kal.evaluate("a * exp(-b) + 1")
     array([1.        , 1.13533528, 1.27067057])
     """
-    function = _kept(text) if session is None else session.formula(text)
-    names = function.parameters
     if local_dict is None or global_dict is None:
         frame = sys._getframe(1)
         # A call of `f_locals` copies all variables where it is not the module's.
         local_dict = frame.f_locals if local_dict is None else local_dict
         global_dict = frame.f_globals if global_dict is None else global_dict
+    given = _constants_in(text, local_dict, global_dict)
+    function = _kept(text, given) if session is None else _with_constants(session, text, given)
     arguments = []
-    for name in names:
+    for name in function.parameters:
         if name in local_dict:
             arguments.append(local_dict[name])
         elif name in global_dict:

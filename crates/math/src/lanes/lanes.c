@@ -34,6 +34,7 @@
 #include "trigonometric.h"
 #include "arc.h"
 #include "erf.h"
+#include "gamma.h"
 #include "root.h"
 #include "repair.h"
 
@@ -103,6 +104,7 @@ FAST_UNARY(erfc)
 FAST_UNARY(exp)
 FAST_UNARY(exp2)
 FAST_UNARY(expm1)
+FAST_UNARY(lgamma)
 FAST_UNARY(log)
 FAST_UNARY(log10)
 FAST_UNARY(log1p)
@@ -111,9 +113,7 @@ FAST_UNARY(sin)
 FAST_UNARY(sinh)
 FAST_UNARY(tan)
 FAST_UNARY(tanh)
+FAST_UNARY(tgamma)
 FAST_BINARY(atan2)
 FAST_BINARY(hypot)
 FAST_BINARY(pow)
-
-UNARY(lgamma)
-UNARY(tgamma)

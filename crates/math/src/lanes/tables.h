@@ -212,6 +212,22 @@ static const double ATAN[5] = {
   -0x1.73985009a1e4fp-4,
 };
 
+// 1/12, and what is missing.
+static const double TWELFTH_HIGH = 0x1.5555555555555p-4;
+
+static const double TWELFTH_LOW = 0x1.5555555555555p-58;
+
+// (log(2 pi) - 1) / 2, and what is missing.
+static const double HALF_LOG_HIGH = 0x1.acfe390c97d69p-2;
+
+static const double HALF_LOG_LOW = 0x1.3494bc9001442p-56;
+
+// The series of Stirling from its second term on: B_2k / (2k (2k - 1)).
+static const double STIRLING[8] = {
+  -0x1.6c16c16c16c17p-9, 0x1.a01a01a01a01ap-11, -0x1.3813813813814p-11, 0x1.b951e2b18ff23p-11,
+  -0x1.f6ab0d9993c7dp-10, 0x1.a41a41a41a41ap-8, -0x1.e4286cb0f5398p-6, 0x1.6fe96381e0680p-3,
+};
+
 // Rows for c = i/64: erfc(c), what is missing, 2/sqrt(pi) exp(-c^2), what is missing; and 0.
 static const double ERFC[1544] __attribute__((aligned(32))) = {
   0x1.0000000000000p+0, 0x0.0p+0, 0x1.20dd750429b6dp+0, 0x1.1ae3a914fed80p-56,

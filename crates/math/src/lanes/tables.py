@@ -188,6 +188,19 @@ polynomial(
     4,
 )
 
+# The gamma function.
+high, low = pair(mpf(1) / 12)
+constant("TWELFTH_HIGH", "1/12, and what is missing.", high)
+constant("TWELFTH_LOW", "", low)
+high, low = pair((log(2 * pi) - 1) / 2)
+constant("HALF_LOG_HIGH", "(log(2 pi) - 1) / 2, and what is missing.", high)
+constant("HALF_LOG_LOW", "", low)
+table(
+    "STIRLING",
+    "The series of Stirling from its second term on: B_2k / (2k (2k - 1)).",
+    [double(mp.bernoulli(2 * k) / (2 * k * (2 * k - 1))) for k in range(2, 10)],
+)
+
 # Error functions. A row of the table is in one line of the cache.
 rows = []
 for i in range(6 * 64 + 1):
