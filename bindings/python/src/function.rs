@@ -17,7 +17,7 @@ use crate::ufunc;
 use kal::diagnostic::ErrorCode;
 use kal::{Column, Context, Error};
 use parking_lot::Mutex;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyTuple};
 use std::sync::Arc;
@@ -498,6 +498,8 @@ impl Function {
             (Target::Name(name), Ok(meaning)) => {
                 Ok(format!("<kal.Function {name}({})>", parameters(&meaning)))
             }
+            // Such as Ctrl-C while it waits for the session.
+            (_, Err(error)) if !error.is_instance_of::<PyException>(py) => Err(error),
             (Target::Name(name), Err(_)) => Ok(format!("<kal.Function {name}, not defined now>")),
             (Target::Formula { text, parameters }, _) => {
                 Ok(format!("<kal.Function ({}): {text}>", parameters.join(", ")))
