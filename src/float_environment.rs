@@ -7,18 +7,17 @@
 //! environment of the one that starts it, so the library's own threads set it, too.
 #![allow(unsafe_code)]
 
-use crate::thread_word::thread_word;
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-thread_word! {
-    /// Returns the complement of the register as the host has it, while the library computes on
-    /// this thread; [`OUTSIDE`] while the host does.
-    fn host() -> Cell<u32>;
+thread_local! {
+    /// The register as the host has it, while the library computes on this thread; [`OUTSIDE`]
+    /// while the host does.
+    static HOST: Cell<u32> = const { Cell::new(OUTSIDE) };
 }
 
-/// The complement of no value of the register, most of whose bits are 0.
-const OUTSIDE: u32 = 0;
+/// No value of the register, most of whose bits are 0.
+const OUTSIDE: u32 = u32::MAX;
 
 /// The default environment, in force on this thread until it is dropped; then that of the
 /// host is, with the flags that were raised in it. To enter it again inside changes nothing.
@@ -76,7 +75,7 @@ impl DefaultEnvironment {
     /// Enters the default environment.
     #[inline]
     pub fn enter() -> Self {
-        match host().get() {
+        match HOST.get() {
             OUTSIDE => Self::enter_from(PresentEnvironment::read()),
             _ => Self { is_outermost: false, thread: PhantomData },
         }
@@ -85,9 +84,9 @@ impl DefaultEnvironment {
     /// Enters the default environment from the one in force.
     #[inline]
     pub fn enter_from(present: PresentEnvironment) -> Self {
-        let is_outermost = host().get() == OUTSIDE;
+        let is_outermost = HOST.get() == OUTSIDE;
         if is_outermost {
-            host().set(!present.0);
+            HOST.set(present.0);
             set_default(present.0);
         }
         Self { is_outermost, thread: PhantomData }
@@ -98,7 +97,7 @@ impl Drop for DefaultEnvironment {
     #[inline]
     fn drop(&mut self) {
         if self.is_outermost {
-            register::write(!host().replace(OUTSIDE));
+            register::write(HOST.replace(OUTSIDE));
         }
     }
 }
@@ -112,16 +111,16 @@ pub fn as_host<T>(function: impl FnOnce() -> T) -> T {
     impl Drop for Return {
         fn drop(&mut self) {
             let present = register::read();
-            host().set(!present);
+            HOST.set(present);
             set_default(present);
         }
     }
 
-    let kept = host().replace(OUTSIDE);
+    let kept = HOST.replace(OUTSIDE);
     if kept == OUTSIDE {
         return function();
     }
-    register::write(!kept);
+    register::write(kept);
     let _return = Return;
     function()
 }

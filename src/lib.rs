@@ -211,7 +211,7 @@
 //!
 //! | layer | module | holds | never |
 //! |---|---|---|---|
-//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `distinct`, `stop`, `budget`, `thread_word`, `float_environment`, `process`, `processor`, `llvm`, `abi`, `tier`, `status` | sources and spans, names by number, diagnostics as data, the host functions, requests to stop, the memory budget, variables of threads, how the processor rounds, forks and exits, kinds of processors, starting LLVM, the layout that code relies on, levels and tiers, compilation status | reads files |
+//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `distinct`, `stop`, `budget`, `thread_address`, `float_environment`, `process`, `processor`, `llvm`, `abi`, `tier`, `status` | sources and spans, names by number, diagnostics as data, the host functions, requests to stop, the memory budget, which thread this is, how the processor rounds, forks and exits, kinds of processors, starting LLVM, the layout that code relies on, levels and tiers, compilation status | reads files |
 //! | 1 | [`syntax`] | lexer, parser, flat syntax tree, operators, printers | knows LLVM or files |
 //! | 2 | `module` | what a module offers, what imports make of it | reads files |
 //! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
@@ -301,7 +301,7 @@ mod distinct;
 mod fingerprint;
 mod stop;
 mod budget;
-mod thread_word;
+mod thread_address;
 mod float_environment;
 mod process;
 mod processor;

@@ -32,7 +32,7 @@ pub use thread::spawn;
 pub use thread_identity::ThreadIdentity;
 pub use worker::{at_fork, most_addresses};
 
-use crate::thread_word;
+use crate::thread_address;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -284,7 +284,7 @@ unsafe extern "C" fn after_fork_in_child() {
     }
     // There is only this thread.
     let generation = GENERATION.fetch_add(1, Ordering::SeqCst);
-    let by = thread_word::address();
+    let by = thread_address::thread_address();
     if FORKED_BY.swap(by, Ordering::SeqCst) != by {
         FORKED_SINCE.store(generation, Ordering::SeqCst);
     }

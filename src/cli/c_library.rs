@@ -461,18 +461,14 @@ static inline uintptr_t code_in(uint32_t environment, uint32_t number) {{
     return (environment & ~0x3fu) == 0x1f80 ? __atomic_load_n(&codes[number], __ATOMIC_ACQUIRE) : 0;
 }}
 
-/* The environment of the thread at an earlier call. */
-static __thread uint32_t usual __attribute__((tls_model(\"initial-exec\")));
-
-/* Returns a result after giving the host back its flags. If they are mostly the same, that waits for
-   the prediction that they are, and not for the register: a second copy is written, which the
-   compiler does not know to be equal. */
+/* Returns a result after giving the host back its flags. Mostly a result was inexact before, and
+   nothing else: then that waits for the prediction that it is so, and not for the register. */
 static inline double returned(double result, uint32_t environment) {{
-    uint32_t written = usual;
-    const uint32_t expected = written;
-    __asm__ volatile(\"\" : \"+r\"(written));
-    if (__builtin_expect(expected != environment, 0)) usual = written = environment;
-    __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(written), \"x\"(result));
+    static const uint32_t inexact = 0x1fa0;
+    if (__builtin_expect(environment == inexact, 1))
+        __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(inexact), \"x\"(result));
+    else
+        __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(environment), \"x\"(result));
     return result;
 }}
 

@@ -6,20 +6,16 @@
 
 use crate::process;
 use crate::stop::StopHandle;
-use crate::thread_word::thread_word;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// The number of closures of the host that may be in progress on a thread when
 /// a run begins. The default 2 MiB stack of a thread is 64 KiB for each; one
 /// takes some 6.4 KB, plus what its closure needs.
 const MOST: u32 = 32;
 
-thread_word! {
-    /// Returns the number of closures in progress.
-    fn depth() -> Cell<u32>;
-}
-
 thread_local! {
+    /// The number of closures in progress.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
     /// The stopper of the run that has called the innermost of them.
     static CALLER: RefCell<Option<StopHandle>> = const { RefCell::new(None) };
 }
@@ -28,9 +24,9 @@ thread_local! {
 /// not unwind. It may fork the process.
 pub fn inside<T>(caller: &StopHandle, closure: impl FnOnce() -> T) -> T {
     let outer = replace(Some(caller.clone()));
-    depth().set(depth().get() + 1);
+    DEPTH.set(DEPTH.get() + 1);
     let result = closure();
-    depth().set(depth().get() - 1);
+    DEPTH.set(DEPTH.get() - 1);
     replace(outer);
     process::settle();
     result
@@ -45,12 +41,12 @@ fn replace(caller: Option<StopHandle>) -> Option<StopHandle> {
 /// Returns whether a closure of the host is in progress on this thread.
 #[inline]
 pub fn is_inside() -> bool {
-    depth().get() != 0
+    DEPTH.get() != 0
 }
 
 /// Returns whether too many closures are in progress for a run to begin here.
 pub fn is_too_deep() -> bool {
-    depth().get() > MOST
+    DEPTH.get() > MOST
 }
 
 /// Returns the stopper of the run that has called the innermost closure in

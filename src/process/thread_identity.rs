@@ -1,7 +1,7 @@
 //! Which thread did something, and whether it still exists in this process.
 
 use super::{FORKED_BY, FORKED_SINCE, Generation};
-use crate::thread_word;
+use crate::thread_address;
 use std::sync::atomic::Ordering;
 
 /// A thread of this process, or of one that it descends from. A thread that has ended, and one that
@@ -19,12 +19,12 @@ impl ThreadIdentity {
     /// Returns the identity of this thread: three instructions.
     #[inline]
     pub fn current() -> Self {
-        Self { generation: Generation::current().0, address: thread_word::address() }
+        Self { generation: Generation::current().0, address: thread_address::thread_address() }
     }
 
     /// Returns whether this is the thread that calls.
     pub fn is_current(self) -> bool {
-        self.address == thread_word::address() && self.is_here()
+        self.address == thread_address::thread_address() && self.is_here()
     }
 
     /// Returns whether the thread belongs to this process, and was not left behind in another one

@@ -7,14 +7,14 @@ use super::execution::{Execution, Left};
 use super::x86_64;
 use crate::abi::{CONTEXT_FREE, CONTEXT_FREE_ALIGNMENT, Header, REGISTERS};
 use crate::float_environment::PresentEnvironment;
-use crate::thread_word::thread_word;
+use std::cell::Cell;
 use std::mem::transmute;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-thread_word! {
-    /// Returns the innermost run on this thread.
-    fn current() -> Cell<*const EnteredRun>;
+thread_local! {
+    /// The innermost run on this thread.
+    static CURRENT: Cell<*const EnteredRun> = const { Cell::new(ptr::null()) };
 }
 
 /// A run in progress, on the stack of its execution.
@@ -59,7 +59,7 @@ impl Execution {
         let outer_run = owner.load(Ordering::Relaxed);
         owner.store((&raw mut run) as usize, Ordering::Relaxed);
         let entered = EnteredRun { header, stack: self.stack_range() };
-        let outer = current().replace(&raw const entered);
+        let outer = CURRENT.replace(&raw const entered);
         let mut result = 0.0;
         let more = arguments.beyond_registers();
         let mut buffer = [0.0; REGISTERS];
@@ -70,7 +70,8 @@ impl Execution {
         // or 0 when it is the one in use. The pointer to `run` is used only
         // by routines that `enter` calls, and is reset below.
         let left = unsafe { x86_64::enter(header, body, doubles, more, stack, &raw mut result) };
-        current().set(outer);
+        // Unlike `set`, this is inlined.
+        CURRENT.with(|current| current.set(outer));
         let header = self.memory.header();
         header.owner.store(outer_run, Ordering::Relaxed);
         if left == 0 {
@@ -159,7 +160,7 @@ pub unsafe fn is_context_free(body: usize) -> bool {
 /// Asks the run in progress on this thread where a call of `trampoline`
 /// continues. Returns the address of a body, or [`refuse`](x86_64::refuse).
 pub fn enter_trampoline(trampoline: usize) -> usize {
-    let entered = current().get();
+    let entered = CURRENT.get();
     if entered.is_null() {
         return x86_64::refuse();
     }
@@ -180,7 +181,7 @@ pub fn enter_trampoline(trampoline: usize) -> usize {
 /// frame from which that was entered. `work` must not unwind.
 pub fn on_thread_stack(work: &mut dyn FnMut()) {
     let here = (&raw const work).addr();
-    let entered = current().get();
+    let entered = CURRENT.get();
     // SAFETY: it is null, or was set by a `call` that is still in progress on this thread.
     let Some(EnteredRun { header, stack: (low, high) }) = (unsafe { entered.as_ref() }) else {
         return work();

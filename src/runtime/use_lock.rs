@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 #[cfg(not(loom))]
 use {
     super::Fence,
-    crate::thread_word::address as thread_address,
+    crate::thread_address::thread_address,
     std::sync::atomic::{AtomicBool, AtomicUsize},
 };
 
