@@ -156,8 +156,8 @@ columns-bench: setup
 	@[ -x $(COLUMNS_PYTHON)/bin/python ] || { $(PYTHON) -m venv $(COLUMNS_PYTHON) && \
 	  $(COLUMNS_PYTHON)/bin/pip install --quiet --disable-pip-version-check -r benches/columns/requirements.txt; }
 	for rows in $(COLUMN_ROWS); do for threads in 1 2; do \
-	  KAL_ROWS=$$rows KAL_THREADS=$$threads $(CARGO) bench --locked --bench columns && \
-	  $(COLUMNS_PYTHON)/bin/python benches/columns/peers.py $$rows $$threads || exit 1; \
+	  KAL_ROWS=$$rows KAL_THREADS=$$threads KAL_PEERS=$(abspath $(COLUMNS_PYTHON))/bin/python \
+	    $(CARGO) bench --locked --bench columns || exit 1; \
 	done; done
 	$(CARGO) run --release --locked --manifest-path benches/columns/formulas/Cargo.toml --target-dir target/formulas
 

@@ -208,7 +208,7 @@ impl Config {
     }
 
     /// Sets how many rows [kernels](crate::Kernel) compute at once: a power of two from 2 to
-    /// 64; others are rounded. By default, as many as fill two vectors of the processor.
+    /// 64; others are rounded. By default, as many as fill two or four vectors of the processor.
     /// Results do not depend on it.
     #[must_use]
     pub fn lanes(mut self, lanes: u32) -> Self {

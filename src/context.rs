@@ -215,7 +215,7 @@ impl Context {
 
     /// Creates a context with this back end.
     fn over(engine: &Engine, backend: Backend) -> Self {
-        Self {
+        let mut context = Self {
             engine: engine.clone(),
             backend,
             world: World::new(engine.operators().clone()),
@@ -226,7 +226,7 @@ impl Context {
             outside: Outside::new(engine.config().new_output()),
             fuel: engine.config().limits.fuel,
             deadline: None,
-            is_watched: engine.config().limits.fuel.is_some() || engine.config().limits.deadline.is_some(),
+            is_watched: false,
             alarm: OnceCell::new(),
             debugger: None,
             suggestions: Budget::default(),
@@ -241,7 +241,9 @@ impl Context {
             heeds_earlier: false,
             beginning: Beginning::Empty,
             evaluation: if engine.config().is_for_image { Evaluation::Compile } else { Evaluation::Run },
-        }
+        };
+        context.note_watch();
+        context
     }
 
     /// Returns the engine it belongs to.
@@ -512,12 +514,7 @@ impl Context {
         }
         self.follow_aliases(function.name);
         let before = changed.before.as_ref().or(hidden.as_ref());
-        let was_pattern = before.is_some_and(|before| !before.functions.is_empty());
-        let mut instances = self.follow_pattern(name, before, Some(function));
-        if !was_pattern {
-            // They were called ahead of the definition, which takes nothing away from them.
-            instances.clear();
-        }
+        let instances = self.follow_pattern(name, before, Some(function));
         let redefined = changed.before.is_some() || !instances.is_empty();
         self.redefined += u64::from(redefined);
         if self.engine.mode() == Mode::Eager {
@@ -528,12 +525,20 @@ impl Context {
         if let Some(alias) = alias.and_then(|alias| self.world.function(alias)) {
             warnings.extend(self.warnings(&self.world.stale_callers(alias), alias));
         }
-        warnings.extend(
-            self.warnings(&self.world.stale_givers(function, &instances, self.engine.names()), function),
-        );
+        warnings.extend(self.warnings_of_givers(&instances, function));
         warnings.extend(sema::uncalled(function, fixity, self.engine.names()));
         let name = self.engine.names().text(name).to_string();
         Ok(Outcome::Defined { name, redefined, warnings })
+    }
+
+    /// Returns the warnings about definitions that call instances which a function is no pattern of
+    /// any more.
+    fn warnings_of_givers(
+        &self,
+        instances: &[Name],
+        pattern: &Arc<checked::CheckedFunction>,
+    ) -> Vec<Diagnostic> {
+        self.warnings(&self.world.stale_givers(pattern, instances, self.engine.names()), pattern)
     }
 
     /// Returns the warnings about callers that no longer fit a function.

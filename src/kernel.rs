@@ -24,7 +24,8 @@ use crate::error::Error;
 #[cfg(feature = "cli")]
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
-use crate::float_environment::DefaultEnvironment;
+use crate::float_environment::{DefaultEnvironment, PresentEnvironment};
+use crate::host::lanes::same_nan;
 use crate::module::parts;
 use crate::name::{HeldName, Name};
 use crate::output::literal;
@@ -143,13 +144,16 @@ impl Kernel {
         output: &mut [f64],
         run: &mut Run<'_>,
     ) -> Result<(), RowError> {
+        // What is done until it is used takes no time.
+        let present = PresentEnvironment::read();
         let KernelInner { code, function } = &*self.0;
         function.check(inputs, output.len(), run)?;
-        let _environment = DefaultEnvironment::enter();
-        let _watched = run.begin(&function.engine)?;
+        let _environment = DefaultEnvironment::enter_from(present);
+        let mut run = run.begun();
+        run.watch(&function.engine)?;
         match code {
-            KernelCode::Wide(code) => code.apply(function, variables, inputs, output, run),
-            KernelCode::Rows(code, _) => code.apply(function, variables, inputs, output, run),
+            KernelCode::Wide(code) => code.apply(function, variables, inputs, output, &mut run),
+            KernelCode::Rows(code, _) => code.apply(function, variables, inputs, output, &mut run),
         }
     }
 
@@ -351,9 +355,7 @@ impl Kernel {
 /// Returns the values that the variables of a graph have in a context.
 fn values(graph: &CallGraph, context: &Context) -> Result<Vec<f64>, Error> {
     let value = |name: &Name| context.variable(&context.engine().names().text(*name));
-    // A NaN is always the same NaN.
-    let same = |value: f64| if value.is_nan() { f64::NAN } else { value };
-    graph.variables.iter().map(|name| value(name).map(same)).collect()
+    graph.variables.iter().map(|name| value(name).map(same_nan)).collect()
 }
 
 /// Returns what keeps functions from being compiled to compute many rows at once.

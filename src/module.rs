@@ -274,6 +274,14 @@ impl Imports {
         self.0.iter()
     }
 
+    /// Returns the module and the name in it of a variable that is a constant for programs: one of an
+    /// imported module that is part of Kal, by its qualified name.
+    pub fn constant<'n>(&self, name: &'n str) -> Option<(&'n str, &'n str)> {
+        let (module, short) = parts(name)?;
+        let import = self.iter().find(|import| &*import.module.name == module)?;
+        import.module.source.is_of_standard_library().then_some((module, short))
+    }
+
     /// Adds an import. One of the same module under the same qualifier is
     /// replaced, with the names of both.
     pub fn add(&mut self, mut import: ImportedModule) {

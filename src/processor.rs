@@ -152,9 +152,12 @@ impl Processor {
     }
 
     /// Returns the number of rows that code for it computes at once: two vectors, so that
-    /// one is computed while the other waits.
-    pub(crate) fn lanes(self) -> u32 {
-        2 * self.features().rank().0 / u64::BITS
+    /// one is computed while the other waits. Four of a function of few operations, if there are
+    /// registers enough, as with AVX-512, or if it calls the library, which holds one at a time.
+    pub(crate) fn lanes(self, is_short: bool, calls_library: bool) -> u32 {
+        let features = self.features();
+        let vectors = if is_short && (calls_library || features.has("avx512f")) { 4 } else { 2 };
+        vectors * features.rank().0 / u64::BITS
     }
 }
 

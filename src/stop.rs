@@ -79,7 +79,9 @@ pub trait Stoppable: Send + Sync {
 
     /// Forgets an interrupt that was meant for an earlier run.
     fn forget_interrupt_of_now(&self) {
-        self.requests().fetch_and(!NOW, Ordering::SeqCst);
+        if self.is_interrupted_now() {
+            self.requests().fetch_and(!NOW, Ordering::SeqCst);
+        }
     }
 
     /// Returns whether an interrupt of what runs at its time waits, be it that of an earlier run.

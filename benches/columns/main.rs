@@ -2,12 +2,16 @@
 //!
 //! Each row is a function of `kernels.kal`, in nanoseconds a row of the table: the median of
 //! several runs, which take turns. `KAL_ROWS` says how many rows the columns have, `KAL_PROCESSOR`
-//! which one is compiled for, such as `x86-64-v3`. Then, how soon runs are stopped.
+//! which one is compiled for, such as `x86-64-v3`, `KAL_LANES` how many rows are computed at once, and
+//! `KAL_PEERS` is a Python whose packages are measured as well. Then, which targets are reached, and how soon runs are stopped.
 #![allow(unsafe_code)]
 
+mod peers;
 mod stops;
+mod targets;
 
 use kal::{Column, Config, Context, Engine, Run};
+use std::convert::Infallible;
 use std::error::Error;
 use std::hint::black_box;
 use std::path::Path;
@@ -16,8 +20,15 @@ use std::time::Instant;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// How often each is measured.
+/// How often each is measured; less often where it takes seconds.
 const TURNS: usize = 9;
+const LONG_TURNS: usize = 3;
+
+/// The number of rows from which on it takes seconds.
+const LONG: usize = 100_000_000;
+
+/// The number of rows that are measured together, where a column has less.
+const MEASURED: usize = 1_000_000;
 
 /// The functions, each with the ranges of its columns; a range of one number is the same in
 /// every row.
@@ -44,15 +55,34 @@ fn main() -> Outcome<()> {
     if let Ok(processor) = std::env::var("KAL_PROCESSOR") {
         config = config.processor(processor.parse()?);
     }
+    if let Ok(lanes) = std::env::var("KAL_LANES") {
+        config = config.lanes(lanes.parse()?);
+    }
     let engine = Engine::with_config(config)?;
     let mut context = engine.context()?;
     context.eval(include_str!("kernels.kal"))?;
     println!("{rows} rows, {threads} thread(s); nanoseconds a row");
     println!("{:<12} {:>8} {:>8} {:>8} {:>7}  first", "", "Kal", "C", "by hand", "C / Kal");
+    let mut measured = Vec::new();
     for (name, ranges) in KERNELS {
-        measure(&mut context, &peer, name, ranges, rows, threads)?;
+        measured.push(measure(&mut context, &peer, name, ranges, rows, threads)?);
     }
+    let others = match std::env::var("KAL_PEERS") {
+        Ok(python) => peers::measure(&python, rows, threads, &measured)?,
+        Err(_) => Vec::new(),
+    };
+    targets::print(&measured, &others);
     stops::measure(&mut context, rows, threads)
+}
+
+/// What a function takes.
+struct Measured {
+    name: &'static str,
+    /// Nanoseconds a row.
+    ours: f64,
+    compiled: f64,
+    /// Milliseconds of the first use.
+    first: f64,
 }
 
 /// Compiles `kernels.c` to a library that is loaded.
@@ -95,11 +125,11 @@ fn columns(ranges: &[(f64, f64)], rows: usize) -> Vec<Vec<f64>> {
 fn measure(
     context: &mut Context,
     peer: &libloading::Library,
-    name: &str,
+    name: &'static str,
     ranges: &[(f64, f64)],
     rows: usize,
     threads: usize,
-) -> Outcome<()> {
+) -> Outcome<Measured> {
     // The same function over points that have nothing to do with their neighbours.
     let (shown, is_grid) = (name, *name == *"mandelbrot");
     let name = if *name == *"scattered" { "mandelbrot" } else { name };
@@ -122,21 +152,22 @@ fn measure(
         })
         .collect();
     kernel.apply(&few, &mut output[..16], &mut run)?;
-    let first = start.elapsed();
+    let first = start.elapsed().as_secs_f64() * 1e3;
     let mut expected = vec![0.0; rows];
     let (mut ours, mut theirs, mut by_hand) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..TURNS {
-        let start = Instant::now();
-        kernel.apply(&inputs, black_box(&mut output), &mut run)?;
-        ours.push(start.elapsed().as_secs_f64());
-        let start = Instant::now();
-        call(peer, name, &columns, ranges, black_box(&mut expected))?;
-        theirs.push(start.elapsed().as_secs_f64());
-        if *name == *"mandelbrot" && rows.is_multiple_of(8) {
-            let start = Instant::now();
-            call(peer, "mandelbrot_by_hand", &columns, ranges, black_box(&mut expected))?;
-            by_hand.push(start.elapsed().as_secs_f64());
-        }
+    let compiled = call(peer, name, &columns, ranges)?;
+    let is_written = *name == *"mandelbrot" && rows.is_multiple_of(8);
+    let written = is_written.then(|| call(peer, "mandelbrot_by_hand", &columns, ranges)).transpose()?;
+    for _ in 0..if rows < LONG { TURNS } else { LONG_TURNS } {
+        ours.push(seconds(rows, || kernel.apply(&inputs, black_box(&mut output), &mut run))?);
+        let mut compute = |compiled: &Compiled<'_>| {
+            seconds(rows, || {
+                compiled(black_box(&mut expected));
+                Ok::<(), Infallible>(())
+            })
+        };
+        theirs.push(compute(&compiled)?);
+        by_hand.extend(written.as_ref().map(&mut compute).transpose()?);
     }
     let differ = output.iter().zip(&expected).filter(|(one, other)| (*one - *other).abs() > 1e-9 * one.abs());
     let differ = differ.count();
@@ -146,61 +177,52 @@ fn measure(
     };
     let (ours, theirs, by_hand) = (each(ours), each(theirs), each(by_hand));
     println!(
-        "{shown:<12} {ours:>8.3} {theirs:>8.3} {by_hand:>8.3} {:>7.2}  {:.1} ms{}",
+        "{shown:<12} {ours:>8.3} {theirs:>8.3} {by_hand:>8.3} {:>7.2}  {first:.1} ms{}",
         theirs / ours,
-        first.as_secs_f64() * 1e3,
         if differ > 0 { format!("  {differ} rows differ") } else { String::new() }
     );
-    Ok(())
+    Ok(Measured { name: shown, ours, compiled: theirs, first })
 }
 
-/// Calls the function of the library.
-fn call(
+/// Returns the seconds that some work over rows takes: with few rows, of many turns.
+fn seconds<E>(rows: usize, mut work: impl FnMut() -> Result<(), E>) -> Result<f64, E> {
+    let turns = (MEASURED / rows).max(1);
+    let start = Instant::now();
+    for _ in 0..turns {
+        work()?;
+    }
+    Ok(start.elapsed().as_secs_f64() / turns as f64)
+}
+
+/// A function of the library over columns.
+type Compiled<'c> = Box<dyn Fn(&mut [f64]) + 'c>;
+
+/// Returns the function of the library over these columns.
+fn call<'c>(
     peer: &libloading::Library,
     name: &str,
-    columns: &[Vec<f64>],
+    columns: &'c [Vec<f64>],
     ranges: &[(f64, f64)],
-    output: &mut [f64],
-) -> Outcome<()> {
+) -> Outcome<Compiled<'c>> {
     type P = *const f64;
-    let (out, rows) = (output.as_mut_ptr(), output.len());
     let column = |index: usize| columns[index].as_ptr();
-    // SAFETY: the functions of kernels.c have these signatures, and the columns as many rows
-    // as the output.
-    unsafe {
-        match columns.len() {
-            1 => peer.get::<unsafe extern "C" fn(P, *mut f64, usize)>(name)?(column(0), out, rows),
-            2 => peer.get::<unsafe extern "C" fn(P, P, *mut f64, usize)>(name)?(
-                column(0),
-                column(1),
-                out,
-                rows,
-            ),
-            3 => peer.get::<unsafe extern "C" fn(P, P, P, *mut f64, usize)>(name)?(
-                column(0),
-                column(1),
-                column(2),
-                out,
-                rows,
-            ),
-            4 => peer.get::<unsafe extern "C" fn(P, P, P, P, *mut f64, usize)>(name)?(
-                column(0),
-                column(1),
-                column(2),
-                column(3),
-                out,
-                rows,
-            ),
-            _ => peer.get::<unsafe extern "C" fn(P, P, P, f64, f64, *mut f64, usize)>(name)?(
-                column(0),
-                column(1),
-                column(2),
-                ranges[3].0,
-                ranges[4].0,
-                out,
-                rows,
-            ),
-        }
+    /// Looks the function up, and passes it all but the output.
+    macro_rules! compiled {
+        ($($kind:ty),+; $($argument:expr),+) => {{
+            // SAFETY: the functions of kernels.c have these signatures, and the library stays loaded.
+            let function = unsafe { *peer.get::<unsafe extern "C" fn($($kind),+, *mut f64, usize)>(name)? };
+            // SAFETY: the columns have as many rows as the output.
+            Box::new(move |output: &mut [f64]| unsafe { function($($argument),+, output.as_mut_ptr(), output.len()) })
+        }};
     }
-    Ok(())
+    Ok(match columns.len() {
+        1 => compiled!(P; column(0)),
+        2 => compiled!(P, P; column(0), column(1)),
+        3 => compiled!(P, P, P; column(0), column(1), column(2)),
+        4 => compiled!(P, P, P, P; column(0), column(1), column(2), column(3)),
+        _ => {
+            let (rate, volatility) = (ranges[3].0, ranges[4].0);
+            compiled!(P, P, P, f64, f64; column(0), column(1), column(2), rate, volatility)
+        }
+    })
 }

@@ -26,7 +26,7 @@ const BY_ONE_LANE: [&str; 10] =
     ["atan", "atan2", "cos", "erfc", "hypot", "log", "log10", "log2", "sin", "tan"];
 
 /// The sources of the forms for one, two and many lanes.
-const LANES: [&str; 13] = [
+const LANES: [&str; 14] = [
     "lanes.c",
     "one.c",
     "two.c",
@@ -39,6 +39,7 @@ const LANES: [&str; 13] = [
     "trigonometric.h",
     "arc.h",
     "erf.h",
+    "gamma.h",
     "root.h",
 ];
 

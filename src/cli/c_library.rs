@@ -461,14 +461,9 @@ static inline uintptr_t code_in(uint32_t environment, uint32_t number) {{
     return (environment & ~0x3fu) == 0x1f80 ? __atomic_load_n(&codes[number], __ATOMIC_ACQUIRE) : 0;
 }}
 
-/* Returns a result after giving the host back its flags. Mostly a result was inexact before, and
-   nothing else: then that waits for the prediction that it is so, and not for the register. */
+/* Returns a result after giving the host back its flags. */
 static inline double returned(double result, uint32_t environment) {{
-    static const uint32_t inexact = 0x1fa0;
-    if (__builtin_expect(environment == inexact, 1))
-        __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(inexact), \"x\"(result));
-    else
-        __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(environment), \"x\"(result));
+    __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(environment), \"x\"(result));
     return result;
 }}
 

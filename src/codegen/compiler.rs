@@ -9,7 +9,7 @@ mod types;
 mod wide;
 
 use super::body::Body;
-use super::cost::{is_large, may_loop};
+use super::cost::{SHORT, is_large, may_loop, operations};
 use super::error::CodegenError;
 use super::options::{CompileOptions, Level, Listing};
 use super::{LARGEST, STACK_PER_NODE};
@@ -21,7 +21,7 @@ use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetMachineOptions};
-use pipeline::Pipeline;
+use pipeline::{Loops, Pipeline};
 use refusal::Result;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,19 +54,19 @@ struct TargetPipeline {
     machine: TargetMachine,
 }
 
-/// By level, for modules without loops and for those that may have some.
-type TargetPipelines = [[Option<TargetPipeline>; 2]; 4];
+/// By level and what loops modules have.
+type TargetPipelines = [[Option<TargetPipeline>; 4]; 4];
 
-/// Returns the pipeline for modules of that kind, after building it if there is none yet.
+/// Returns the pipeline for modules with such loops, after building it if there is none yet.
 fn pipeline_for(
     machines: &mut TargetPipelines,
     processor: Processor,
     level: Level,
-    loops: bool,
+    loops: Loops,
 ) -> Result<&mut TargetPipeline> {
     // Baseline code has no passes for loops.
-    let loops = loops && level > Level::O0;
-    match &mut machines[level as usize][usize::from(loops)] {
+    let loops = if level > Level::O0 { loops } else { Loops::None };
+    match &mut machines[level as usize][loops as usize] {
         Some(machine) => Ok(machine),
         // LLVM registers passes and makes its static variables.
         empty => {
@@ -87,7 +87,7 @@ impl Compiler {
         initialize();
         Self {
             context: Context::create(),
-            machines: [const { [const { None }; 2] }; 4],
+            machines: [const { [const { None }; 4] }; 4],
             processor: Processor::Native,
             modules: 0,
             largest: LARGEST,
@@ -103,7 +103,7 @@ impl Compiler {
     /// said of an error, which that meets again.
     pub fn prepare(&mut self, options: CompileOptions) {
         self.make_for(options.processor);
-        let _ = pipeline_for(&mut self.machines, self.processor, options.level, true);
+        let _ = pipeline_for(&mut self.machines, self.processor, options.level, Loops::Any);
     }
 
     /// Compiles functions into one object file that defines their symbols.
@@ -155,7 +155,14 @@ impl Compiler {
                 inlining::body(module, body, names, options)
             })
         };
-        let loops = bodies.iter().any(|body| has_rows(body) || may_loop(body.function, body.inline));
+        let is_short = |body: &Body<'_>| operations(body.function, body.inline) <= SHORT;
+        let loops = if bodies.iter().all(has_rows) {
+            if bodies.iter().all(is_short) { Loops::Rows } else { Loops::LongRows }
+        } else if bodies.iter().any(|body| has_rows(body) || may_loop(body.function, body.inline)) {
+            Loops::Any
+        } else {
+            Loops::None
+        };
         self.make_for(options.processor);
         self.compile(level, loops, lower, listing)
     }
@@ -165,7 +172,7 @@ impl Compiler {
     fn compile(
         &mut self,
         level: Level,
-        loops: bool,
+        loops: Loops,
         lower: impl for<'c> FnOnce(&Module<'c>) -> Result<()>,
         listing: Option<Listing>,
     ) -> Result<Vec<u8>> {
@@ -186,7 +193,7 @@ impl Compiler {
     fn compile_again(
         &mut self,
         level: Level,
-        loops: bool,
+        loops: Loops,
         lower: impl for<'c> FnOnce(&Module<'c>) -> Result<()>,
         listing: Option<Listing>,
     ) -> Result<Vec<u8>> {
@@ -241,7 +248,7 @@ impl Default for Compiler {
 }
 
 impl TargetPipeline {
-    fn new(processor: Processor, level: Level, loops: bool) -> Result<Self> {
+    fn new(processor: Processor, level: Level, loops: Loops) -> Result<Self> {
         let triple = TargetMachine::get_default_triple();
         let target = Target::from_triple(&triple).map_err(|error| CodegenError::Target(error.to_string()))?;
         let (cpu, features) = match processor {

@@ -9,7 +9,7 @@ use crate::host::{Builtin, Intrinsic};
 use crate::name::Name;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 use crate::syntax::operator::BinaryOp;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Functions that cost more, in operations of straight-line code, are not
@@ -33,6 +33,31 @@ const PASSED: usize = 3;
 
 /// What any other operation weighs in a loop.
 const REPEATED: usize = 2;
+
+/// Up to this number of operations, the values of a function over columns find room in registers:
+/// several vectors are computed together, in LLVM's order. Longer ones are left in their own order:
+/// LLVM would compare first, as far as it can, and keep the masks in memory, which takes up to three
+/// times as long, also to compile.
+pub const SHORT: usize = 100;
+
+/// Returns the number of operations of a function, with a copy of what is inlined for each of its
+/// calls. Callees come before their callers.
+pub fn operations(function: &CheckedFunction, inlined: &[Arc<CheckedFunction>]) -> usize {
+    let mut known = FxHashMap::default();
+    let mut total = 0;
+    for function in inlined.iter().map(|inlined| &**inlined).chain([function]) {
+        let size = |node: &CheckedNode| match node {
+            CheckedNode::Call(index) => {
+                let callee = function.callees.get(*index as usize).map(|callee| callee.name);
+                callee.and_then(|name| known.get(&name).copied()).unwrap_or(1)
+            }
+            _ => 1,
+        };
+        total = function.nodes.iter().map(size).fold(0, usize::saturating_add);
+        known.insert(function.name, total);
+    }
+    total
+}
 
 /// Returns whether a function is compiled at the lowest level, whatever is asked
 /// for.

@@ -250,7 +250,7 @@ impl Context {
     }
 
     /// Makes the instances of a name follow its present definition, if that is a pattern
-    /// or the one before was. Returns them.
+    /// or the one before was. Returns those of the one before.
     pub(super) fn follow_pattern(
         &mut self,
         pattern: Name,
@@ -268,7 +268,11 @@ impl Context {
             self.adopt_instances(short);
         }
         self.drop_lost_aliases();
-        instances
+        match before {
+            Some(before) if !before.functions.is_empty() => instances,
+            // They were called ahead of the definition, which takes nothing away from them.
+            Some(_) | None => Vec::new(),
+        }
     }
 
     /// Binds the instances of a name to those of its present definition. Returns them.

@@ -24,8 +24,10 @@ impl Context {
     ) -> Result<Self, Error> {
         let mut context = match engine.config().limits.fuel {
             None if counts => {
-                let counting = Self::over(engine, Backend::counting(engine)?);
-                Self { fuel: Some(u64::MAX), is_watched: true, ..counting }
+                let mut counting = Self::over(engine, Backend::counting(engine)?);
+                counting.fuel = Some(u64::MAX);
+                counting.note_watch();
+                counting
             }
             Some(_) | None => Self::new(engine)?,
         };

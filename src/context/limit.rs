@@ -56,9 +56,14 @@ impl Context {
     /// Returns whether an evaluation that begins now has a limit.
     #[inline]
     pub(super) fn is_limited(&self) -> bool {
+        self.has_limits() || nesting::is_inside()
+    }
+
+    /// Returns whether evaluations have a limit of their own.
+    #[inline]
+    fn has_limits(&self) -> bool {
         let limits = &self.engine.config().limits;
-        let is_limited = self.fuel.is_some() || limits.deadline.is_some() || self.deadline.is_some();
-        is_limited || nesting::is_inside()
+        self.fuel.is_some() || limits.deadline.is_some() || self.deadline.is_some()
     }
 
     /// Puts the limits of compiling, where nothing is run, in force.
@@ -79,9 +84,7 @@ impl Context {
 
     /// Notes whether anything watches calls.
     pub(super) fn note_watch(&mut self) {
-        let limits = &self.engine.config().limits;
-        let is_limited = self.fuel.is_some() || limits.deadline.is_some() || self.deadline.is_some();
-        self.is_watched = is_limited || self.debugger.is_some();
+        self.is_watched = self.has_limits() || self.debugger.is_some();
     }
 
     /// Forgets an interrupt that was meant for an earlier evaluation, unless this

@@ -140,8 +140,7 @@ impl Context {
         let before = changed.before.as_ref().or(hidden.as_ref());
         let instances = self.follow_pattern(name, before, bound.map(BoundDefinition::function));
         if let Some(bound) = bound {
-            let stale = self.world.stale_givers(bound.function(), &instances, self.engine.names());
-            warnings.extend(self.warnings(&stale, bound.function()));
+            warnings.extend(self.warnings_of_givers(&instances, bound.function()));
         }
         warnings
     }

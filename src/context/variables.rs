@@ -9,7 +9,7 @@ use super::Context;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::error::Error;
 use crate::failure::Failure;
-use crate::module::{MemberKind, parts};
+use crate::module::MemberKind;
 use crate::name::{HeldName, Name};
 use crate::runtime::Variable;
 use crate::sema::checked::CheckedFunction;
@@ -97,12 +97,7 @@ impl Context {
     pub fn set_variable(&mut self, name: &str, value: f64) -> Result<(), Error> {
         let name = self.declared(name)?;
         let text = self.engine.names().text(name);
-        let is_of_kal = |module: &str| {
-            let mut imports = self.world.imports().iter();
-            let module = imports.find(|import| &*import.module.name == module);
-            module.is_some_and(|import| import.module.source.is_of_standard_library())
-        };
-        if let Some((module, short)) = parts(&text).filter(|(module, _)| is_of_kal(module)) {
+        if let Some((module, short)) = self.world.imports().constant(&text) {
             return Err(Error::Constant { name: short.to_owned(), module: module.to_owned() });
         }
         self.set_value_of(name, value)

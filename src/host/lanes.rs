@@ -8,6 +8,9 @@ use kal_math::{BinaryFunction, Build, TwoPointer, UnaryFunction};
 /// number of its arguments follows.
 pub const MAP: &str = "kal$map";
 
+/// The symbol of the function that makes every NaN of a column the same pattern.
+pub const SAME_NAN: &str = "kal$same_nan";
+
 /// What the symbols begin with of the functions that compute all lanes themselves.
 const LANES: &str = "kal$lanes$";
 
@@ -82,12 +85,40 @@ pub(super) fn support(symbol: &str) -> Option<usize> {
     if let Some(name) = symbol.strip_prefix(TWO) {
         return two(name);
     }
+    if symbol == SAME_NAN {
+        return Some(same_nan_in_column as *const () as usize);
+    }
     match symbol.strip_prefix(MAP)? {
         "1" => Some(map_one as *const () as usize),
         "2" => Some(map_two as *const () as usize),
         "3" => Some(map_three as *const () as usize),
         _ => None,
     }
+}
+
+/// Returns a number; a NaN is always the same NaN.
+#[inline]
+pub fn same_nan(value: f64) -> f64 {
+    if value.is_nan() { f64::NAN } else { value }
+}
+
+/// Makes every NaN of a column the same pattern.
+///
+/// # Safety
+/// `values` points to `count` doubles, which this call alone uses.
+unsafe extern "C" fn same_nan_in_column(values: *mut f64, count: usize) {
+    // SAFETY: as many, by this function's contract.
+    let values = unsafe { std::slice::from_raw_parts_mut(values, count) };
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        #[target_feature(enable = "avx2")]
+        fn by_avx2(values: &mut [f64]) {
+            values.iter_mut().for_each(|value| *value = same_nan(*value));
+        }
+        // SAFETY: the processor has it.
+        return unsafe { by_avx2(values) };
+    }
+    values.iter_mut().for_each(|value| *value = same_nan(*value));
 }
 
 type One = extern "C" fn(f64) -> f64;

@@ -10,12 +10,15 @@ use super::definition::{find_body, shared};
 use super::make::make;
 use super::tier::{Assumptions, CompilePlan, Tier};
 use crate::budget::ContextBudget;
-use crate::codegen::{ColumnEntry, CompileOptions, Entry, Level};
+use crate::codegen::{ColumnEntry, CompileOptions, Entry, Level, SHORT};
 use crate::failure::Failure;
+use crate::host::Builtin;
 use crate::process::SteadyCell;
-use crate::runtime::run_columns;
+use crate::runtime::{ColumnAddresses, run_columns};
 use crate::sema::call_graph::CallGraph;
+use crate::sema::checked::CheckedNode;
 use crate::stop::StopHandle;
+use crate::syntax::operator::BinaryOp;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -42,6 +45,13 @@ fn plan(jit: &Jit, graph: &CallGraph, counts_fuel: bool) -> CompilePlan {
     }
 }
 
+/// Returns whether functions of a graph call some of the library that are no instructions.
+fn calls_library(graph: &CallGraph) -> bool {
+    let is_power = |node: &CheckedNode| *node == CheckedNode::Binary(BinaryOp::Power);
+    graph.builtins.iter().any(|(_, builtin)| matches!(builtin, Builtin::Call(_)))
+        || graph.functions.iter().any(|function| function.nodes.iter().any(is_power))
+}
+
 impl ColumnCode {
     /// Returns the code of the function that a graph is of, found or compiled. `every` has
     /// the parameters that are the same in every row, by bit. `lanes` is how many rows it
@@ -60,7 +70,8 @@ impl ColumnCode {
         stopper: &StopHandle,
     ) -> Result<Self, Failure> {
         let Some(function) = graph.root() else { return Err(Failure::internal("no function is asked for")) };
-        let lanes = lanes.unwrap_or_else(|| jit.options.code.processor.lanes());
+        let lanes = lanes
+            .unwrap_or_else(|| jit.options.code.processor.lanes(graph.size <= SHORT, calls_library(graph)));
         let entry = ColumnEntry { lanes, every };
         let plan = plan(jit, graph, counts_fuel);
         let request = BodyRequest { function, plan: &plan, entry: Entry::Columns(entry) };
@@ -104,28 +115,28 @@ impl ColumnCode {
     /// If it counts fuel, each function entry and iteration takes one of `fuel`; when that
     /// is below 0 the rows are not complete, whatever is returned.
     #[allow(unsafe_code)]
-    pub fn run(
+    #[inline]
+    pub fn run<'c>(
         &self,
         stop: &AtomicU64,
-        columns: &[&[f64]],
+        columns: impl Iterator<Item = &'c [f64]>,
         values: &[f64],
         output: &mut [f64],
         fuel: &mut i64,
     ) -> usize {
         let rows = output.len();
-        let fits = columns.len() == self.parameters
-            && values.len() == self.values
-            && rows.is_multiple_of(self.lanes())
-            && columns
-                .iter()
-                .enumerate()
-                .all(|(index, column)| self.entry.is_every(index) || column.len() >= rows);
-        if !fits {
+        let mut fits = values.len() == self.values && rows.is_multiple_of(self.lanes());
+        let mut addresses = ColumnAddresses::new();
+        for (index, column) in columns.enumerate() {
+            fits &= self.entry.is_every(index) || column.len() >= rows;
+            addresses.push(column.as_ptr());
+        }
+        if !fits || addresses.len() != self.parameters {
             return 0;
         }
         // SAFETY: the code is of this entry, is kept by `self`, and finds what its contract
         // asks for: `ColumnEntry`.
-        unsafe { run_columns(self.body.address(), stop, columns, values, output, fuel) }
+        unsafe { run_columns(self.body.address(), stop, &addresses, values, output, fuel) }
     }
 }
 

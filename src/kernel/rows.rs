@@ -3,12 +3,13 @@
 use super::blocks::{self, Block, BlockEnd, BlockWorker, Plan};
 use super::column::{Column, RowError};
 use super::pinned::PinnedFunction;
-use super::run::{Failing, Run, RunState, Validity};
+use super::run::{Failing, RunInProgress, RunState, Validity};
 use crate::backend::CallHandle;
 use crate::context::Context;
 use crate::error::Error;
 use crate::float_environment::PresentEnvironment;
 use crate::host::RandomNumbers;
+use crate::host::lanes::same_nan;
 use crate::runtime::CallArguments;
 use crate::sema::Extern;
 use parking_lot::Mutex;
@@ -76,7 +77,7 @@ impl RowCode {
         variables: &[f64],
         inputs: &[Column<'_>],
         output: &mut [f64],
-        run: &mut Run<'_>,
+        run: &mut RunInProgress<'_, '_>,
     ) -> Result<(), RowError> {
         if output.is_empty() {
             return Ok(());
@@ -86,7 +87,7 @@ impl RowCode {
         let counts = run.fuel.is_some();
         let made =
             (0..threads).map(|_| self.context(kernel, variables, counts)).collect::<Result<Vec<_>, _>>()?;
-        let state = run.state().clone();
+        let state = run.state();
         made.iter().for_each(|row| state.add(&row.context.stopper()));
         let free = Mutex::new(made);
         let goes_on = !matches!(run.failing, Failing::Stop);
@@ -94,7 +95,7 @@ impl RowCode {
         let valid = run.valid;
         let worker = || RowWorker {
             context: free.lock().pop(),
-            state: &state,
+            state,
             inputs,
             arguments: vec![0.0; inputs.len()],
             valid,
@@ -104,10 +105,10 @@ impl RowCode {
             free: &free,
         };
         let plan = Plan { threads, has_large_frames: false };
-        let computed = blocks::compute(output, &plan, &mut run.fuel, worker);
+        let computed = blocks::compute(output, &plan, run.fuel, worker);
         state.clear();
         self.free(counts).lock().extend(std::mem::take(&mut *free.lock()));
-        if let Failing::Mark(marks) = &mut run.failing {
+        if let Failing::Mark(marks) = run.failing {
             for row in failed.into_inner() {
                 marks[row / 8] |= 1 << (row % 8);
             }
@@ -167,7 +168,7 @@ impl BlockWorker for RowWorker<'_, '_> {
                 }
             }
             match called {
-                Ok(value) => *result = if value.is_nan() { f64::NAN } else { value },
+                Ok(value) => *result = same_nan(value),
                 Err(error) => {
                     if let Some(request) = self.state.requested() {
                         return Err((row, BlockEnd::Stopped(request)));

@@ -119,14 +119,57 @@ impl RunState {
     }
 }
 
-/// A run that is in progress, until it is dropped.
-pub(super) struct WatchedRun {
+/// A run that is in progress, until it is dropped: what it was told, and what stops it.
+pub(super) struct RunInProgress<'r, 'a> {
+    pub(super) threads: usize,
+    pub(super) fuel: &'r mut Option<u64>,
+    pub(super) failing: &'r mut Failing<'a>,
+    pub(super) valid: Option<Validity<'a>>,
+    state: &'r Arc<RunState>,
+    end: Option<Instant>,
+    outer: Option<&'r StopHandle>,
     deadline: Option<Deadline>,
     link: Option<RunLink>,
-    state: Arc<RunState>,
 }
 
-impl Drop for WatchedRun {
+impl<'r> RunInProgress<'r, '_> {
+    pub(super) fn stopper(&self) -> StopHandle {
+        StopHandle::new(self.state.clone())
+    }
+
+    pub(super) fn state(&self) -> &'r RunState {
+        self.state
+    }
+
+    /// Puts what stops it in force.
+    #[inline]
+    pub(super) fn watch(&mut self, engine: &Engine) -> Result<(), Error> {
+        self.state.forget_interrupt_of_now();
+        let is_inside = nesting::is_inside();
+        if is_inside || self.outer.is_some() {
+            self.link(is_inside);
+        }
+        if engine.config().limits.deadline.is_some() || self.end.is_some() {
+            let alarm = engine.deadlines().alarm(self.stopper());
+            alarm.set_end(self.end);
+            alarm.watch().map_err(|error| Error::NoMemory(error.to_string()))?;
+            self.deadline = Some(alarm.begin());
+        }
+        Ok(())
+    }
+
+    /// Links it to what else stops it: a run inside of another one stops with that.
+    fn link(&mut self, is_inside: bool) {
+        if is_inside {
+            process::settle();
+        }
+        let outer = if is_inside { nesting::caller() } else { None };
+        let outer = outer.or_else(|| self.outer.cloned());
+        self.link = outer.map(|outer| RunLink::new(outer, self.stopper()));
+    }
+}
+
+impl Drop for RunInProgress<'_, '_> {
     fn drop(&mut self) {
         drop((self.deadline.take(), self.link.take()));
         // What stopped the run is for no other one.
@@ -168,12 +211,8 @@ impl<'a> Run<'a> {
         self.state.requested().or_else(outer)
     }
 
-    pub(super) fn stopper(&self) -> StopHandle {
+    fn stopper(&self) -> StopHandle {
         StopHandle::new(self.state.clone())
-    }
-
-    pub(super) fn state(&self) -> &Arc<RunState> {
-        &self.state
     }
 
     /// Checks that its bitmaps have a bit for each row.
@@ -190,23 +229,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Puts what stops it in force.
-    pub(super) fn begin(&self, engine: &Engine) -> Result<WatchedRun, Error> {
-        self.state.forget_interrupt_of_now();
-        let mut watched = WatchedRun { deadline: None, link: None, state: self.state.clone() };
-        if nesting::is_inside() {
-            process::settle();
-        }
-        // A run inside of another one stops with that.
-        let outer = nesting::caller().filter(|_| nesting::is_inside()).or_else(|| self.outer.clone());
-        watched.link = outer.map(|outer| RunLink::new(outer, self.stopper()));
-        if engine.config().limits.deadline.is_some() || self.deadline.is_some() {
-            let alarm = engine.deadlines().alarm(self.stopper());
-            alarm.set_end(self.deadline);
-            alarm.watch().map_err(|error| Error::NoMemory(error.to_string()))?;
-            watched.deadline = Some(alarm.begin());
-        }
-        Ok(watched)
+    /// Returns it as one that is in progress.
+    #[inline]
+    pub(super) fn begun<'r>(&'r mut self) -> RunInProgress<'r, 'a> {
+        let Self { threads, deadline, fuel, failing, valid, state, outer } = self;
+        let (threads, valid, end, outer) = (*threads, *valid, *deadline, outer.as_ref());
+        RunInProgress { threads, fuel, failing, valid, state, end, outer, deadline: None, link: None }
     }
 }
 

@@ -4,7 +4,7 @@ use super::blocks::{self, Block, BlockEnd, BlockWorker, Plan};
 use super::column::{Column, RowError};
 use super::pinned::PinnedFunction;
 use super::remark::Remark;
-use super::run::{Run, RunState, Validity};
+use super::run::{Run, RunInProgress, RunState, Validity};
 use crate::budget::ContextBudget;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -15,6 +15,8 @@ use crate::sema::call_graph::CallGraph;
 use crate::sema::checked::CheckedNode;
 use crate::stop::StopRequest;
 use parking_lot::Mutex;
+use smallvec::SmallVec;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Code for each set of parameters that are the same in every row. Made when it is met.
@@ -30,8 +32,15 @@ pub(super) struct WideCode {
 /// values in place of a single one.
 const VARIANTS: usize = 8;
 
-/// Functions of more operations may have frames that are too large for any stack.
-const LARGE_FRAME: usize = 1000;
+/// The number of parameters and variables up to which a run needs no memory of the heap.
+const FEW: usize = 8;
+
+/// The doubles of inputs and results for which fewer rows than lanes need no memory of the heap.
+const FEW_ROWS: usize = 128;
+
+/// Functions of more operations, in all lanes together, may have frames that are too large for any
+/// stack.
+const LARGE_FRAME: usize = 16_000;
 
 impl WideCode {
     pub(super) fn new(engine: &Engine) -> Self {
@@ -46,13 +55,12 @@ impl WideCode {
         &self,
         kernel: &PinnedFunction,
         every: u64,
-        run: &Run<'_>,
+        run: &RunInProgress<'_, '_>,
     ) -> Result<Arc<ColumnCode>, Failure> {
         let counts = run.fuel.is_some();
-        let is_for = |code: &&Arc<ColumnCode>, set| code.entry().every == set && code.counts_fuel() == counts;
         let mut wanted = every;
         if let Some(first) = self.first.get() {
-            if is_for(&first, every) {
+            if is_for(first, every, counts) {
                 return Ok(first.clone());
             }
             let others = self.others.lock();
@@ -60,8 +68,8 @@ impl WideCode {
                 wanted = 0;
             }
             let mut all = others.iter().chain([first]);
-            let found = all.clone().find(|code| is_for(code, every));
-            if let Some(found) = found.or_else(|| all.find(|code| is_for(code, wanted))) {
+            let found = all.clone().find(|code| is_for(code, every, counts));
+            if let Some(found) = found.or_else(|| all.find(|code| is_for(code, wanted, counts))) {
                 return Ok(found.clone());
             }
         }
@@ -69,7 +77,7 @@ impl WideCode {
         let (graph, stopper) = (&kernel.graph, run.stopper());
         let code = ColumnCode::of(jit, graph, wanted, self.lanes, counts, &self.budget, &stopper)?;
         let code = Arc::new(code);
-        if !is_for(&self.first.get_or_make(|| code.clone()), wanted) {
+        if !is_for(self.first.get_or_make(|| code.clone()), wanted, counts) {
             self.others.lock().push(code.clone());
         }
         Ok(code)
@@ -77,7 +85,7 @@ impl WideCode {
 
     /// Compiles what computes such columns.
     pub(super) fn prepare(&self, kernel: &PinnedFunction, inputs: &[Column<'_>]) -> Result<(), Error> {
-        let code = self.variant(kernel, same_in_every_row(inputs), &Run::new());
+        let code = self.variant(kernel, same_in_every_row(inputs), &Run::new().begun());
         code.map(|_| ()).map_err(|failure| not_compiled(kernel, &failure).error)
     }
 
@@ -88,20 +96,30 @@ impl WideCode {
         variables: &[f64],
         inputs: &[Column<'_>],
         output: &mut [f64],
-        run: &mut Run<'_>,
+        run: &mut RunInProgress<'_, '_>,
     ) -> Result<(), RowError> {
         if output.is_empty() {
             return Ok(());
         }
-        let code = self.variant(kernel, same_in_every_row(inputs), run);
-        let code = code.map_err(|failure| not_compiled(kernel, &failure))?;
+        let (every, counts) = (same_in_every_row(inputs), run.fuel.is_some());
+        let other;
+        let code: &ColumnCode = match self.first.get().filter(|code| is_for(code, every, counts)) {
+            Some(first) => first,
+            None => {
+                let found = self.variant(kernel, every, run);
+                other = found.map_err(|failure| not_compiled(kernel, &failure))?;
+                &other
+            }
+        };
         let rows = output.len().min(blocks::BLOCK).next_multiple_of(code.lanes());
         let value = |input: &Column<'_>| match input {
             Column::Every(value) => *value,
             Column::Values(_) => 0.0,
         };
-        let mut values: Vec<f64> = inputs.iter().map(value).collect();
-        values.extend(variables);
+        // Filled where it lies: to be moved, it would have to wait for what was just written.
+        let mut values = SmallVec::<[f64; FEW]>::new();
+        values.extend(inputs.iter().map(value));
+        values.extend_from_slice(variables);
         // What the code reads as a column, though it is the same in every row.
         let filling = |(index, input): (usize, &Column<'_>)| match input {
             Column::Every(value) if !code.entry().is_every(index) => Some(*value),
@@ -113,18 +131,13 @@ impl WideCode {
         } else {
             Vec::new()
         };
-        let plan = Plan { threads: run.threads, has_large_frames: kernel.graph.size > LARGE_FRAME };
-        let (state, valid) = (run.state().clone(), run.valid);
-        let worker = || WideWorker {
-            code: &code,
-            state: &state,
-            valid,
-            inputs,
-            values: &values,
-            filled: &filled,
-            columns: Vec::with_capacity(inputs.len()),
+        let plan = Plan {
+            threads: run.threads,
+            has_large_frames: kernel.graph.size.saturating_mul(code.lanes()) > LARGE_FRAME,
         };
-        let computed = blocks::compute(output, &plan, &mut run.fuel, worker);
+        let (state, valid) = (run.state(), run.valid);
+        let worker = || WideWorker { code, state, valid, inputs, values: &values, filled: &filled };
+        let computed = blocks::compute(output, &plan, run.fuel, worker);
         if let Some(valid) = run.valid {
             let rows = output.iter_mut().enumerate().filter(|(row, _)| !valid.is_valid(*row));
             rows.for_each(|(_, value)| *value = f64::NAN);
@@ -163,6 +176,11 @@ fn not_compiled(kernel: &PinnedFunction, failure: &Failure) -> RowError {
     }
 }
 
+/// Returns whether code is for these parameters that are the same in every row.
+fn is_for(code: &ColumnCode, every: u64, counts_fuel: bool) -> bool {
+    code.entry().every == every && code.counts_fuel() == counts_fuel
+}
+
 /// Returns the inputs that are the same in every row, by bit, of those that have one.
 fn same_in_every_row(inputs: &[Column<'_>]) -> u64 {
     inputs.iter().take(u64::BITS as usize).enumerate().fold(0, |set, (index, input)| match input {
@@ -179,8 +197,6 @@ struct WideWorker<'k, 'i> {
     inputs: &'k [Column<'i>],
     values: &'k [f64],
     filled: &'k [Vec<f64>],
-    /// Those of one block; kept for the next.
-    columns: Vec<&'k [f64]>,
 }
 
 impl<'k, 'i: 'k> WideWorker<'k, 'i> {
@@ -198,11 +214,19 @@ impl<'k, 'i: 'k> WideWorker<'k, 'i> {
         (row, BlockEnd::Stopped(self.state.requested().unwrap_or(StopRequest::Interrupt)))
     }
 
-    /// Computes the last rows, fewer than there are lanes. The other lanes compute the last
-    /// row again.
-    fn rest(&self, start: usize, output: &mut [f64]) -> Result<(), (usize, BlockEnd)> {
+    /// Computes a part of a block, a multiple of the number of lanes.
+    fn part(&self, start: usize, output: &mut [f64], part: Range<usize>) -> Result<(), (usize, BlockEnd)> {
+        let (start, part) = (start + part.start, &mut output[part]);
+        match self.whole(start, part, &mut 0) {
+            Some(done) if done < part.len() => Err(self.stopped(start + done)),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Computes fewer rows than there are lanes. The other lanes compute the last row again.
+    fn few(&self, start: usize, output: &mut [f64]) -> Result<(), (usize, BlockEnd)> {
         let (lanes, rows) = (self.code.lanes(), output.len());
-        let mut memory = vec![0.0; (self.inputs.len() + 1) * lanes];
+        let mut memory = SmallVec::<[f64; FEW_ROWS]>::from_elem(0.0, (self.inputs.len() + 1) * lanes);
         let (computed, padded) = memory.split_at_mut(lanes);
         for (index, column) in padded.chunks_mut(lanes).enumerate() {
             let values = self.rows(index, start, rows);
@@ -211,8 +235,7 @@ impl<'k, 'i: 'k> WideWorker<'k, 'i> {
                 column[values.len()..].fill(*last);
             }
         }
-        let columns: Vec<&[f64]> = padded.chunks(lanes).collect();
-        let done = self.code.run(self.state.word(), &columns, self.values, computed, &mut 0);
+        let done = self.code.run(self.state.word(), padded.chunks(lanes), self.values, computed, &mut 0);
         output.copy_from_slice(&computed[..rows]);
         if done < lanes { Err(self.stopped(start + done.min(rows - 1))) } else { Ok(()) }
     }
@@ -225,14 +248,11 @@ const MOST_FUEL: u64 = 1 << 56;
 impl<'k, 'i: 'k> WideWorker<'k, 'i> {
     /// Computes rows, a multiple of the number of lanes. Returns how many are complete; with
     /// fewer, it was asked to stop. `None`, and takes nothing, if they take more than the fuel.
-    fn whole(&mut self, start: usize, output: &mut [f64], fuel: &mut i64) -> Option<usize> {
-        self.columns.clear();
-        for index in 0..self.inputs.len() {
-            let rows = self.rows(index, start, output.len());
-            self.columns.push(rows);
-        }
+    fn whole(&self, start: usize, output: &mut [f64], fuel: &mut i64) -> Option<usize> {
+        let rows = output.len();
+        let columns = (0..self.inputs.len()).map(|index| self.rows(index, start, rows));
         let mut left = *fuel;
-        let done = self.code.run(self.state.word(), &self.columns, self.values, output, &mut left);
+        let done = self.code.run(self.state.word(), columns, self.values, output, &mut left);
         if left < 0 {
             return None;
         }
@@ -241,7 +261,7 @@ impl<'k, 'i: 'k> WideWorker<'k, 'i> {
     }
 
     /// Computes the rows of a block, all with values, as far as the fuel lasts.
-    fn counted(&mut self, start: usize, output: &mut [f64], fuel: &mut i64) -> Result<(), (usize, BlockEnd)> {
+    fn counted(&self, start: usize, output: &mut [f64], fuel: &mut i64) -> Result<(), (usize, BlockEnd)> {
         let lanes = self.code.lanes();
         let whole = output.len() - output.len() % lanes;
         let are_valid = self.valid.is_none_or(|valid| (start..start + whole).all(|row| valid.is_valid(row)));
@@ -276,9 +296,9 @@ impl<'k, 'i: 'k> WideWorker<'k, 'i> {
             for (index, column) in repeated.chunks_mut(lanes).enumerate() {
                 column.fill(self.rows(index, row, 1).first().copied().unwrap_or(0.0));
             }
-            let columns: Vec<&[f64]> = repeated.chunks(lanes).collect();
             let mut left = *fuel * lanes as i64;
-            let done = self.code.run(self.state.word(), &columns, self.values, computed, &mut left);
+            let columns = repeated.chunks(lanes);
+            let done = self.code.run(self.state.word(), columns, self.values, computed, &mut left);
             if left < 0 {
                 *fuel = 0;
                 return Err((row, BlockEnd::OutOfFuel));
@@ -306,14 +326,17 @@ impl<'k, 'i: 'k> BlockWorker for WideWorker<'k, 'i> {
             *fuel -= (lent - left) as u64;
             return result;
         }
-        let whole = output.len() - output.len() % self.code.lanes();
-        let (output, rest) = output.split_at_mut(whole);
-        if whole > 0
-            && let Some(done) = self.whole(start, output, &mut 0).filter(|done| *done < whole)
-        {
-            return Err(self.stopped(start + done));
+        let (rows, lanes) = (output.len(), self.code.lanes());
+        if rows < lanes {
+            return self.few(start, output);
         }
-        if rest.is_empty() { Ok(()) } else { self.rest(start + whole, rest) }
+        let whole = rows - rows % lanes;
+        self.part(start, output, 0..whole)?;
+        if whole == rows {
+            return Ok(());
+        }
+        // The last ones with some of those before them, again.
+        self.part(start, output, rows - lanes..rows)
     }
 }
 
@@ -340,16 +363,17 @@ mod tests {
 
     #[test]
     fn the_code_of_a_formula_is_vectors_in_one_loop() {
-        let texts = ["fmul <8 x double>", "fadd <8 x double>", "call", "br i1"];
-        // The branches are those of the loop over the rows, before it and at its end.
-        assert_eq!(counts("def f(a x b) a * x + b", texts), [1, 1, 0, 2]);
+        let texts = ["fmul <8 x double>", "fadd <8 x double>", "call void", "br i1"];
+        // The branches are those of the loop over the rows, before it and at its end, and the one
+        // after it to the call that makes every NaN the same.
+        assert_eq!(counts("def f(a x b) a * x + b", texts), [1, 1, 1, 3]);
     }
 
     #[test]
     fn short_branches_are_selections() {
         let brackets = "def f(x) if x < 1 then 0 else if x < 2 then x * 3 else x * 4 + 5";
         // Two selections, of two registers each.
-        assert_eq!(counts(brackets, ["call <4 x double> @llvm.x86.avx.blendv", "br i1"]), [4, 2]);
+        assert_eq!(counts(brackets, ["call <4 x double> @llvm.x86.avx.blendv", "br i1"]), [4, 3]);
     }
 
     #[test]
@@ -365,7 +389,8 @@ mod tests {
         let text = "def f(x) var s = 0 in (for i = 1, i < 1000 in s = s * x + i) : s";
         let [alive, masked, products, counter] =
             counts(text, ["bitcast <8 x i1>", "@llvm.x86.avx.blendv", "fmul <8 x double>", "fadd double"]);
-        assert_eq!((alive, masked, products), (0, 0, 1));
+        // That one asks whether any result was a NaN.
+        assert_eq!((alive, masked, products), (1, 0, 1));
         assert!(counter >= 1);
     }
 

@@ -1,6 +1,7 @@
 //! Entering code that computes rows of columns.
 #![allow(unsafe_code)]
 
+use smallvec::SmallVec;
 use std::mem;
 use std::sync::atomic::AtomicU64;
 
@@ -8,8 +9,8 @@ use std::sync::atomic::AtomicU64;
 type ColumnBody =
     unsafe extern "C" fn(*const AtomicU64, *const *const f64, *const f64, *mut f64, u64, *mut i64) -> u64;
 
-/// The number of parameters up to which their addresses are gathered on the stack.
-const FEW: usize = 16;
+/// The addresses of columns; of a few, on the stack.
+pub type ColumnAddresses = SmallVec<[*const f64; 8]>;
 
 /// Runs code over columns, on the stack of the thread. Returns how many rows of `output`
 /// are complete.
@@ -21,24 +22,16 @@ const FEW: usize = 16;
 pub unsafe fn run_columns(
     body: usize,
     stop: &AtomicU64,
-    columns: &[&[f64]],
+    columns: &[*const f64],
     values: &[f64],
     output: &mut [f64],
     fuel: &mut i64,
 ) -> usize {
-    let mut few = [std::ptr::null(); FEW];
-    let many: Vec<*const f64>;
-    let addresses = if let Some(few) = few.get_mut(..columns.len()) {
-        few.iter_mut().zip(columns).for_each(|(place, column)| *place = column.as_ptr());
-        few.as_ptr()
-    } else {
-        many = columns.iter().map(|column| column.as_ptr()).collect();
-        many.as_ptr()
-    };
     // SAFETY: the address is that of code with this signature, by this function's contract.
     let run: ColumnBody = unsafe { mem::transmute(body) };
     // SAFETY: it reads and writes what the arguments lead to, by the same contract.
-    let done =
-        unsafe { run(stop, addresses, values.as_ptr(), output.as_mut_ptr(), output.len() as u64, fuel) };
+    let done = unsafe {
+        run(stop, columns.as_ptr(), values.as_ptr(), output.as_mut_ptr(), output.len() as u64, fuel)
+    };
     done as usize
 }

@@ -17,7 +17,7 @@ use super::spans::SpanPacker;
 use super::unqualified;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Diagnostic, ErrorCode};
-use crate::module::{MemberKind, parts};
+use crate::module::MemberKind;
 use crate::name::Name;
 use crate::source::Span;
 use crate::syntax::ast::{self, Ast, Spanned};
@@ -570,8 +570,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
             self.function_assigned(name, span);
             return name;
         }
-        if self.is_constant(name) {
-            self.constant_assigned(name, span);
+        let text = self.checker.text(name);
+        if let Some((module, short)) = self.checker.environment.imports().constant(&text) {
+            self.constant_assigned(module, short, span);
             return name;
         }
         if environment.has_variable(name) || self.near(name).is_some() {
@@ -603,19 +604,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
         name
     }
 
-    /// Returns whether a variable is one of a module that is part of Kal: a constant for
-    /// programs.
-    fn is_constant(&self, name: Name) -> bool {
-        let text = self.checker.text(name);
-        let Some((module, _)) = parts(&text) else { return false };
-        let mut imports = self.checker.environment.imports().iter();
-        imports.any(|import| &*import.module.name == module && import.module.source.is_of_standard_library())
-    }
-
-    /// Reports an assignment to such a constant.
-    fn constant_assigned(&mut self, name: Name, span: Span) {
-        let text = self.checker.text(name);
-        let (module, short) = parts(&text).unwrap_or_default();
+    /// Reports an assignment to a constant of a module.
+    fn constant_assigned(&mut self, module: &str, short: &str, span: Span) {
         let message = format!("`{short}` is a constant of `{module}`");
         let help = format!("to have a variable of that name: `var {short} = 3`");
         let error = self.error(ErrorCode::BadAssignment, span, message);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Engines whose kernels differ.
 fn engines() -> Vec<(String, Engine)> {
     let mut configs: Vec<(String, Config)> =
-        [2, 4, 8, 16].map(|lanes| (format!("{lanes} lanes"), Config::new().lanes(lanes))).into();
+        [2, 4, 8, 16, 32].map(|lanes| (format!("{lanes} lanes"), Config::new().lanes(lanes))).into();
     for name in ["x86-64", "x86-64-v3", "x86-64-v4"] {
         let processor: Processor = name.parse().expect("it is one");
         configs.push((name.to_owned(), Config::new().processor(processor)));
@@ -55,6 +55,26 @@ const FUNCTIONS: &str = "
     def step(x) var s = 0 in (for i = 0, i < 10, 1 + fabs(x) in s = s + i) : s
     def nothing() 42
 ";
+
+#[test]
+fn a_single_nan_of_any_pattern_is_the_same_one() {
+    for (name, engine) in engines() {
+        let mut context = engine.context().expect("a context starts");
+        context.eval("def id(x) x").expect("it is right");
+        let kernel = context.kernel("id").expect("it is defined");
+        for row in [0, 1, 15, 16, 4095, 4096, 4999] {
+            for pattern in [0x7ff8_0000_0000_0000, 0xfff8_0000_0000_0000, 0x7ff8_dead_beef_0001_u64] {
+                let mut column: Vec<f64> = (0..5000).map(f64::from).collect();
+                (column[7], column[8]) = (f64::INFINITY, f64::NEG_INFINITY);
+                let mut wanted = bits(&column);
+                (column[row], wanted[row]) = (f64::from_bits(pattern), f64::NAN.to_bits());
+                let mut output = vec![0.0; column.len()];
+                kernel.apply(&[Column::Values(&column)], &mut output, &mut Run::new()).expect("it ends");
+                assert!(bits(&output) == wanted, "{name}, row {row}, {pattern:x}");
+            }
+        }
+    }
+}
 
 #[test]
 fn many_rows_at_once_are_what_they_are_one_by_one() {
@@ -116,10 +136,10 @@ fn agree(count: u64, make: impl Fn(&mut Random) -> String + Sync) {
         for number in *chunk..(chunk + CHUNK).min(from + count) {
             let mut random = Random::new(number);
             let text = make(&mut random);
-            let lanes = 2 << (number % 4);
+            let lanes = 2 << (number % 5);
             let config = modes::host_functions(Config::new().lanes(lanes).workers(1));
             // Masks are others with AVX-512, with AVX and with neither.
-            let level = ["native", "x86-64-v3", "x86-64"][(number / 4 % 3) as usize];
+            let level = ["native", "x86-64-v3", "x86-64"][(number / 5 % 3) as usize];
             let processor: Processor = level.parse().expect("it is one");
             let engine = Engine::with_config(config.clone().processor(processor));
             let engine = engine.or_else(|_| Engine::with_config(config)).expect("an engine starts");
@@ -592,11 +612,16 @@ fn a_kernel_that_was_compiled_before_is_found_in_the_cache() {
     assert_eq!((compiled(), compiled()), (2, 0));
 }
 
+/// Returns a context of an engine in a mode.
+fn context_in(configure: modes::Configure) -> Context {
+    let engine = Engine::with_config(configure(Config::new())).expect("an engine starts");
+    engine.context().expect("a context")
+}
+
 #[test]
 fn kernels_draw_random_numbers_of_their_own() {
     for (mode, configure) in modes::MODES {
-        let engine = Engine::with_config(configure(Config::new())).expect("an engine starts");
-        let mut context = engine.context().expect("a context");
+        let mut context = context_in(*configure);
         context.eval("def r(x) random() + 0 * x").expect("it is defined");
         let mut draw = |begin: &str| {
             context.eval(begin).expect("it is right");
@@ -626,8 +651,7 @@ fn kernels_draw_random_numbers_of_their_own() {
 #[test]
 fn a_callee_that_takes_another_number_is_said_so() {
     for (mode, configure) in modes::MODES {
-        let engine = Engine::with_config(configure(Config::new())).expect("an engine starts");
-        let mut context = engine.context().expect("a context");
+        let mut context = context_in(*configure);
         context.eval("def f2(x) x; def f(x) f2(x); def f2(x y) x").expect("it is defined");
         let kernel = context.kernel("f").expect("it is there");
         let mut row = [0.0];

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 /// Sets a mode.
-type Configure = fn(Config) -> Config;
+pub type Configure = fn(Config) -> Config;
 
 /// Every way to run a program. The first is what the others are compared with.
 pub const MODES: &[(&str, Configure)] = &[

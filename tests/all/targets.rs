@@ -39,7 +39,7 @@ thread_local! {
             Engine::with_config(Config::new().workers(1).lanes(lanes).processor(processor)).ok()
         };
         let levels = ["x86-64", "x86-64-v3", "native"];
-        let pairs = levels.iter().flat_map(|level| [2, 4, 8, 16].map(|lanes| (lanes, *level)));
+        let pairs = levels.iter().flat_map(|level| [2, 4, 8, 16, 32].map(|lanes| (lanes, *level)));
         pairs.filter_map(engine).collect()
     });
     /// The engine for sessions.

@@ -46,6 +46,7 @@
 #include "llvm/Transforms/Scalar/JumpThreading.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/LoopRotation.h"
 #include "llvm/Transforms/Scalar/MemCpyOptimizer.h"
 #include "llvm/Transforms/Scalar/MergedLoadStoreMotion.h"
 #include "llvm/Transforms/Scalar/Reassociate.h"
@@ -125,6 +126,9 @@ public:
   }
 };
 
+/// What loops the functions of a module have: `Loops` of pipeline.rs.
+enum class Loops : unsigned { None, Any, Rows, LongRows };
+
 struct Passes {
   LoopAnalysisManager LAM;
   FunctionAnalysisManager FAM;
@@ -153,7 +157,7 @@ struct Passes {
 
   // Not `buildPerModuleDefaultPipeline`: its inliner pass moves its parts out
   // when it runs, so it can run only once.
-  void build(const TargetMachine &TM, unsigned Level, bool Loops) {
+  void build(const TargetMachine &TM, unsigned Level, Loops Of) {
     if (Level == 0)
       return;
     // What is inlined often is simpler then: an `if` may be a choice already.
@@ -163,9 +167,12 @@ struct Passes {
     auto L = Level == 2 ? OptimizationLevel::O2 : OptimizationLevel::O3;
     if (Level == 1)
       MPM.addPass(createModuleToFunctionPassAdaptor(quick()));
-    else if (!Loops)
+    else if (Of == Loops::None)
       MPM.addPass(createModuleToFunctionPassAdaptor(withoutLoops()));
-    else {
+    else if (Of != Loops::Any) {
+      MPM.addPass(createModuleToFunctionPassAdaptor(rows()));
+      MPM.addPass(HoistCallsPass());
+    } else {
       MPM.addPass(createModuleToFunctionPassAdaptor(
           PB.buildFunctionSimplificationPipeline(L, ThinOrFullLTOPhase::None)));
       MPM.addPass(HoistCallsPass());
@@ -175,7 +182,7 @@ struct Passes {
     if (Level < 2)
       return;
     MPM.addPass(createModuleToFunctionPassAdaptor(PairCallsPass()));
-    if (Loops)
+    if (Of == Loops::Any)
       MPM.addPass(createModuleToFunctionPassAdaptor(BranchSelectsPass(TM)));
   }
 
@@ -243,6 +250,24 @@ struct Passes {
     FPM.addPass(SimplifyCFGPass(SimplifyCFGOptions(CFG)
                                     .speculateUnpredictables(true)
                                     .hoistLoadsStoresWithCondFaulting(true)));
+    return FPM;
+  }
+
+  /// For functions over columns, which are vectors already: their loops need neither the
+  /// vectorizer nor unrolling. LLVM's own pipeline takes a third longer with them, and makes code
+  /// that is no faster.
+  static FunctionPassManager rows() {
+    FunctionPassManager FPM;
+    FPM.addPass(InstCombinePass());
+    LoopPassManager LPM;
+    LPM.addPass(LoopRotatePass());
+    LPM.addPass(LICMPass(LICMOptions()));
+    FPM.addPass(createFunctionToLoopPassAdaptor(std::move(LPM),
+                                                /*UseMemorySSA=*/true));
+    FPM.addPass(GVNPass());
+    FPM.addPass(ADCEPass());
+    FPM.addPass(SimplifyCFGPass());
+    FPM.addPass(InstCombinePass());
     return FPM;
   }
 
@@ -337,16 +362,18 @@ constexpr StringLiteral IdleWithoutLoops[] = {
 struct BusyPasses : legacy::PassManagerBase {
   legacy::PassManager &Manager;
   bool Optimizes;
-  bool Loops;
+  Loops Of;
 
-  BusyPasses(legacy::PassManager &Manager, bool Optimizes, bool Loops)
-      : Manager(Manager), Optimizes(Optimizes), Loops(Loops) {}
+  BusyPasses(legacy::PassManager &Manager, bool Optimizes, Loops Of)
+      : Manager(Manager), Optimizes(Optimizes), Of(Of) {}
 
   void add(Pass *P) override {
     StringRef Name = P->getPassName();
     if (is_contained(Idle, Name) ||
         (!Optimizes && is_contained(IdleUnoptimized, Name)) ||
-        (!Loops && is_contained(IdleWithoutLoops, Name)))
+        (Of == Loops::None && is_contained(IdleWithoutLoops, Name)) ||
+        // It compares first, as far as it can, and masks have few registers.
+        (Of == Loops::LongRows && Name == "Machine Instruction Scheduler"))
       delete P;
     else
       Manager.add(P);
@@ -419,19 +446,18 @@ void kal_pipeline_make_statics(LLVMTargetMachineRef Machine, unsigned Level,
 }
 
 /// Builds a pipeline for a target machine, which must outlive it: the IR
-/// passes of an optimisation level from 0 to 3, then emission of an object
-/// file. Unless Loops is set, it is for modules without loops and without
-/// recursion, which optimisation may turn into loops. Returns null and sets
-/// `Message` (to be freed by LLVMDisposeMessage) on failure. The static variables for
-/// that level must have been made. Afterwards, compiling takes no lock of LLVM's that
-/// others wait for: no fork may come in between.
+/// passes of an optimisation level from 0 to 3 for modules with such loops, then
+/// emission of an object file. Returns null and sets `Message` (to be freed by
+/// LLVMDisposeMessage) on failure. The static variables for that level must have
+/// been made. Afterwards, compiling takes no lock of LLVM's that others wait for: no
+/// fork may come in between.
 void *kal_pipeline_create(LLVMTargetMachineRef Machine, unsigned Level,
-                          bool Loops, char **Message) {
+                          unsigned Of, char **Message) {
   auto *TM = reinterpret_cast<TargetMachine *>(Machine);
   auto P = std::make_unique<Pipeline>(TM);
-  P->IR.build(*TM, Level, Loops);
+  P->IR.build(*TM, Level, Loops(Of));
   MCContext *Context = nullptr;
-  BusyPasses Busy(P->Codegen, /*Optimizes=*/Level != 0, Loops);
+  BusyPasses Busy(P->Codegen, /*Optimizes=*/Level != 0, Loops(Of));
   if (TM->addPassesToEmitMC(Busy, Context, P->Stream,
                             /*DisableVerify=*/true)) {
     *Message = LLVMCreateMessage("this target cannot emit object files");

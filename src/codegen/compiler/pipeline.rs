@@ -28,7 +28,7 @@ unsafe extern "C" {
     fn kal_pipeline_create(
         machine: LLVMTargetMachineRef,
         level: c_uint,
-        loops: bool,
+        loops: c_uint,
         message: *mut *mut c_char,
     ) -> *mut c_void;
     fn kal_pipeline_dispose(pipeline: *mut c_void);
@@ -69,13 +69,26 @@ pub(super) fn features(host: &TargetTriple, cpu: &CStr) -> String {
     }
 }
 
+/// What loops the functions of a module have, which says what passes they need.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub(super) enum Loops {
+    /// Neither loops nor recursion, which optimisation may turn into loops.
+    None,
+    /// Loops or recursion, maybe.
+    Any,
+    /// A loop over the rows of columns, whose body is vectors.
+    Rows,
+    /// The same with a long body.
+    LongRows,
+}
+
 /// IR passes and object emission, built once, run for many modules.
 pub(super) struct Pipeline(NonNull<c_void>);
 
 impl Pipeline {
-    /// Creates a pipeline for `machine`, which must outlive it, and for modules
-    /// that may have loops or recursion, or have neither.
-    pub(super) fn new(machine: &TargetMachine, level: Level, loops: bool) -> Result<Self, CodegenError> {
+    /// Creates a pipeline for `machine`, which must outlive it, and for modules with such loops.
+    pub(super) fn new(machine: &TargetMachine, level: Level, loops: Loops) -> Result<Self, CodegenError> {
         /// Makes an exit that begins now wait before it destroys what has been made.
         extern "C" fn watch() {
             process::watch_exit();
@@ -89,7 +102,7 @@ impl Pipeline {
         // is returned; it is then ours to dispose of.
         unsafe {
             let pipeline =
-                kal_pipeline_create(machine.as_mut_ptr(), level as c_uint, loops, &raw mut message);
+                kal_pipeline_create(machine.as_mut_ptr(), level as c_uint, loops as c_uint, &raw mut message);
             NonNull::new(pipeline).map(Self).ok_or_else(|| {
                 let text = CStr::from_ptr(message).to_string_lossy().into_owned();
                 LLVMDisposeMessage(message);

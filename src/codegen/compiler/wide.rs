@@ -27,6 +27,7 @@ use super::types::Types;
 use crate::codegen::body::{Body, ColumnEntry};
 use crate::codegen::options::CompileOptions;
 use crate::host::Builtin;
+use crate::host::lanes::SAME_NAN;
 use crate::name::Name;
 use crate::processor::FeatureSet;
 use crate::sema::checked::{CheckedFunction, CheckedNode, variables_of};
@@ -61,8 +62,19 @@ pub(super) fn body(
 struct RowLoop<'c> {
     head: BasicBlock<'c>,
     row: PhiValue<'c>,
+    /// NaN in lanes that had a NaN or an infinity as result.
+    seen: PhiValue<'c>,
+    finish: RowFinish<'c>,
     output: PointerValue<'c>,
     arguments: Vec<Wide<'c>>,
+}
+
+/// Where the loop over the rows ends, complete or not.
+struct RowFinish<'c> {
+    block: BasicBlock<'c>,
+    /// The number of rows that are complete.
+    rows: PhiValue<'c>,
+    seen: PhiValue<'c>,
 }
 
 /// Where an argument comes from.
@@ -223,10 +235,18 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         let row = self.builder.build_phi(i64, "row")?;
         row.add_incoming(&[(&i64.const_zero(), before)]);
         self.row = row.as_basic_value().into_int_value();
+        let seen = self.builder.build_phi(self.doubles, "seen")?;
+        seen.add_incoming(&[(&self.doubles.const_zero(), before)]);
         let is_left = self.builder.build_int_compare(IntPredicate::ULT, self.row, number, "")?;
         self.builder.build_conditional_branch(is_left, rows, done)?;
         self.builder.position_at_end(done);
-        self.builder.build_return(Some(&number))?;
+        let finish = RowFinish {
+            block: done,
+            rows: self.builder.build_phi(i64, "complete")?,
+            seen: self.builder.build_phi(self.doubles, "seen")?,
+        };
+        finish.rows.add_incoming(&[(&number, head)]);
+        finish.seen.add_incoming(&[(&seen.as_basic_value(), head)]);
         self.builder.position_at_end(rows);
         let mut arguments = Vec::with_capacity(arity as usize);
         for source in sources {
@@ -238,45 +258,64 @@ impl<'m, 'c> WideLowering<'m, 'c> {
                 }
             });
         }
-        Ok(RowLoop { head, row, output, arguments })
+        Ok(RowLoop { head, row, seen, finish, output, arguments })
     }
 
-    /// Emits the end of the loop: stores the results. A NaN is stored as one pattern, so
-    /// that columns are equal to the bit.
+    /// Emits the end of the loop, which stores the results, and of the function.
     fn end(&mut self, rows: &RowLoop<'c>, value: Wide<'c>) -> Result<()> {
-        let value = self.each(value)?;
-        // As integers: for LLVM, one NaN is as good as another.
-        let is_nan = self.builder.build_float_compare(FloatPredicate::UNO, value, value, "")?;
-        let i64 = self.types.context.i64_type();
-        let nan = i64.const_int(f64::NAN.to_bits(), false);
-        let nan = VectorType::const_vector(&vec![nan; self.lanes as usize]);
-        let bits = self.builder.build_bit_cast(value, nan.get_type(), "")?.into_vector_value();
-        let value = self.builder.build_select(is_nan, nan, bits, "")?.into_vector_value();
         let place = self.element(self.types.double.into(), rows.output, self.row)?;
-        let store = self.builder.build_store(place, value)?;
-        store.set_alignment(8).map_err(|_| missing())?;
+        self.store(place, value)?;
+        // A multiplication is on its way while additions and comparisons are waited for.
+        let (seen, zero) = (rows.seen.as_basic_value().into_vector_value(), self.doubles.const_zero());
+        let arguments = [value, Wide::Each(zero), Wide::Each(seen)];
+        let seen = self.each(self.same_in_all("llvm.fmuladd", &arguments)?)?;
+        let leave = |lowering: &Self, leaves, block, complete, go_on| -> Result<()> {
+            lowering.builder.build_conditional_branch(leaves, block, go_on)?;
+            lowering.builder.position_at_end(block);
+            rows.finish.rows.add_incoming(&[(&complete, block)]);
+            rows.finish.seen.add_incoming(&[(&seen, block)]);
+            lowering.builder.build_unconditional_branch(rows.finish.block)?;
+            lowering.builder.position_at_end(go_on);
+            Ok(())
+        };
         let lanes = self.types.context.i64_type().const_int(self.lanes.into(), false);
         if let Some(is_out) = self.is_out_of_fuel()? {
-            let (out, go_on) = (self.block("out"), self.block("fuelled"));
-            self.builder.build_conditional_branch(is_out, out, go_on)?;
-            self.builder.position_at_end(out);
-            self.builder.build_return(Some(&self.row))?;
-            self.builder.position_at_end(go_on);
+            leave(self, is_out, self.block("out"), self.row, self.block("fuelled"))?;
         }
         if let Some(place) = self.lowest {
             // What was below the lane is complete.
             let lowest = self.builder.build_load(lanes.get_type(), place, "")?.into_int_value();
             let has_stopped = self.builder.build_int_compare(IntPredicate::ULT, lowest, lanes, "")?;
-            let (stopped, go_on) = (self.block("stopped"), self.block("go_on"));
-            self.builder.build_conditional_branch(has_stopped, stopped, go_on)?;
-            self.builder.position_at_end(stopped);
             let done = self.builder.build_int_add(self.row, lowest, "")?;
-            self.builder.build_return(Some(&done))?;
-            self.builder.position_at_end(go_on);
+            leave(self, has_stopped, self.block("stopped"), done, self.block("go_on"))?;
         }
         let next = self.builder.build_int_add(self.row, lanes, "")?;
-        rows.row.add_incoming(&[(&next, self.here()?)]);
+        let here = self.here()?;
+        rows.row.add_incoming(&[(&next, here)]);
+        rows.seen.add_incoming(&[(&seen, here)]);
         self.builder.build_unconditional_branch(rows.head)?;
+        self.finish(rows)
+    }
+
+    /// Emits the end of the function: makes every NaN the same pattern, so that columns are
+    /// equal to the bit, if any result was a NaN. To look at once for all rows takes less
+    /// than to choose in each.
+    fn finish(&mut self, rows: &RowLoop<'c>) -> Result<()> {
+        let RowFinish { block, rows: complete, seen } = &rows.finish;
+        let complete = complete.as_basic_value();
+        let (nans, end) = (self.block("nans"), self.block("end"));
+        self.builder.position_at_end(*block);
+        let seen = Wide::Each(seen.as_basic_value().into_vector_value());
+        let any = self.any(self.each_truth(self.compare(FloatPredicate::UNO, seen, seen)?)?)?;
+        self.builder.build_conditional_branch(any, nans, end)?;
+        self.builder.position_at_end(nans);
+        let parameters = [self.types.pointer.into(), complete.get_type().into()];
+        let kind = self.types.context.void_type().fn_type(&parameters, false);
+        let same_nan = self.module.add_function(SAME_NAN, kind, None);
+        self.builder.build_call(same_nan, &[rows.output.into(), complete.into()], "")?;
+        self.builder.build_unconditional_branch(end)?;
+        self.builder.position_at_end(end);
+        self.builder.build_return(Some(&complete))?;
         Ok(())
     }
 

@@ -76,6 +76,13 @@ impl Engine {
     }
 }
 
+/// Checks what three threads do, with as many preemptions as finish in seconds.
+fn bounded(check: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(check);
+}
+
 /// Enters code through a slot while another thread redirects the slot and
 /// retires the code. With `fence`, it is never freed under the run.
 fn redirect_while_running(fence: bool) {
@@ -106,9 +113,7 @@ fn without_the_fence_it_would_be() {
 /// idle may have entered code by the time it frees.
 #[test]
 fn code_is_not_freed_under_a_run_that_begins_while_another_thread_frees() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(|| {
+    bounded(|| {
         model::FENCED.store(true, Ordering::Relaxed);
         let engine = Engine::new();
         let collector = {
@@ -152,9 +157,7 @@ fn without_the_fence_that_would_be_too() {
 
 #[test]
 fn code_of_one_context_that_two_threads_retire_is_not_freed_under_its_run() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(|| {
+    bounded(|| {
         model::FENCED.store(true, Ordering::Relaxed);
         let engine = Engine::new();
         let activity = engine.epochs.join();

@@ -66,9 +66,7 @@ fn without_the_fence_two_would() {
 /// Two threads take the bias away at once, and one of them may come while the other has not done so.
 #[test]
 fn two_threads_take_the_bias_away() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(|| {
+    crate::bounded(|| {
         let shared = Shared::new(true);
         assert!(shared.enter(), "nobody uses it");
         let others = [shared.thread(1), shared.thread(1)];

@@ -14,14 +14,8 @@
 // times the result.
 #define SERIES_ERROR 0x1.8p-71
 
-// A sum, and a bound on its error.
-typedef struct {
-  Pair value;
-  V error;
-} Bounded;
-
 // Returns log(gamma(y)) for y from 16 to 2^900.
-INLINE Bounded log_gamma(Pair y, Mask *good) {
+INLINE Logarithm log_gamma(Pair y, Mask *good) {
   Logarithm log = logarithm(y, OF_PAIR | MORE, good);
   Pair less = sum(log.value.high, all(-1)), factor = sum(y.high, all(-0.5));
   less = sum(less.high, less.low + log.value.low);
@@ -42,7 +36,7 @@ INLINE Bounded log_gamma(Pair y, Mask *good) {
   Pair value = sum(main.high, rest.high);
   value = sum(value.high, value.low + (main.low + rest.low));
   V error = madd(y.high, log.error, madd(magnitude(value.high), all(0x1p-96), all(SERIES_ERROR)));
-  return (Bounded){value, error};
+  return (Logarithm){value, error};
 }
 
 // A number of at least 16, and what has been passed on the way there.
@@ -71,7 +65,7 @@ INLINE Moved moved_up(V x, Mask is_small) {
 INLINE V lanes_tgamma(V x, Mask *good) {
   *good = both(at_most(all(0x1p-300), x), at_most(x, all(171)));
   Moved moved = moved_up(x, at_most(x, all(0x1.fffffffffffffp3)));
-  Bounded log = log_gamma(moved.y, good);
+  Logarithm log = log_gamma(moved.y, good);
   V shifted;
   Pair power = exponential(log.value, &shifted);
   Pair result = quotient(sum(power.high, power.low), moved.passed);
@@ -83,11 +77,11 @@ INLINE V lanes_lgamma(V x, Mask *good) {
   *good = both(at_most(all(0x1p-300), x), at_most(x, all(0x1p900)));
   Mask is_small = at_most(x, all(0x1.fffffffffffffp3));
   if (of_mask(is_small) == 0) {
-    Bounded log = log_gamma((Pair){x, all(0)}, good);
+    Logarithm log = log_gamma((Pair){x, all(0)}, good);
     return nearest(log.value, log.error, good);
   }
   Moved moved = moved_up(x, is_small);
-  Bounded log = log_gamma(moved.y, good);
+  Logarithm log = log_gamma(moved.y, good);
   Logarithm passed = logarithm(moved.passed, OF_PAIR | MORE, good);
   Pair l = sum(passed.value.high, passed.value.low);
   Pair result = add(log.value, (Pair){-l.high, -l.low});
