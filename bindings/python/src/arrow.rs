@@ -6,7 +6,9 @@ use crate::meaning::Meaning;
 use crate::ndarray::{self, plain};
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
-use arrow_array::{Array as _, ArrayRef, Float64Array, cast::AsArray, make_array, new_empty_array, types};
+use arrow_array::{
+    Array as _, ArrayReader as _, ArrayRef, Float64Array, cast::AsArray, make_array, new_empty_array, types,
+};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::{ArrowError, DataType};
 use kal::{Column, Validity};
@@ -195,7 +197,8 @@ fn at_parameter(py: Python<'_>, parameter: &str, error: PyErr) -> PyErr {
     }
 }
 
-fn is_number(argument: &Bound<'_, PyAny>) -> bool {
+/// Returns whether an argument is a number of Python.
+pub fn is_number(argument: &Bound<'_, PyAny>) -> bool {
     argument.is_instance_of::<PyFloat>() || argument.is_instance_of::<PyInt>()
 }
 
@@ -280,10 +283,11 @@ fn imported(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     // SAFETY: as above, of a stream.
     let reader = unsafe { ArrayStreamReader::from_raw(stream.as_ptr().cast::<FFI_ArrowArrayStream>()) };
     let reader = reader.map_err(refused)?;
+    let field = reader.field().clone();
     let chunks: Vec<ArrayRef> = reader.collect::<Result<_, _>>().map_err(refused)?;
     let chunks: Vec<&dyn arrow_array::Array> = chunks.iter().map(AsRef::as_ref).collect();
     match chunks[..] {
-        [] => Ok(new_empty_array(&DataType::Float64)),
+        [] => Ok(new_empty_array(field.data_type())),
         _ => arrow_select::concat::concat(&chunks).map_err(refused),
     }
 }

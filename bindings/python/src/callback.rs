@@ -5,6 +5,10 @@
 //! this process: it is not sent to another one, and a program cannot guess that of a function which
 //! was given to another session. Users see the name that a function was given with, not these.
 //!
+//! A Python function mostly refers to its session, which has it. So what has Python functions is
+//! [`Callables`], an object that Python's garbage collector looks into, and everything that may
+//! call them refers to that; here they are found by references that are weak.
+//!
 //! A program that runs on another thread than the one that waits for it asks that one to make
 //! the call. So Python functions are called on the thread of Python's caller.
 
@@ -18,7 +22,8 @@ use parking_lot::Mutex;
 use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyInt, PyTuple};
+use pyo3::types::{PyInt, PyTuple, PyWeakrefMethods, PyWeakrefReference};
+use pyo3::{PyTraverseError, PyVisit};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -34,8 +39,70 @@ const MOST_ARGUMENTS: usize = 16;
 /// What the functions of the host that call Python functions begin with.
 const PREFIX: &str = "python_function_of_";
 
-/// The Python functions that programs may call, by their numbers.
-static CALLABLES: Mutex<BTreeMap<u64, Py<PyAny>>> = Mutex::new(BTreeMap::new());
+/// The Python functions of a session, by their numbers.
+#[pyclass(frozen, weakref)]
+#[derive(Default)]
+pub struct Callables(Mutex<BTreeMap<u64, Py<PyAny>>>);
+
+/// What has the Python function with a number.
+static OWNERS: Mutex<BTreeMap<u64, Py<PyWeakrefReference>>> = Mutex::new(BTreeMap::new());
+
+impl Callables {
+    /// Adds a Python function. Returns its number, which an integer of 53 bits is.
+    ///
+    /// # Errors
+    /// What Python raises.
+    pub fn add(this: &Bound<'_, Self>, callable: Py<PyAny>) -> PyResult<u64> {
+        watch_end(this.py())?;
+        let owner = PyWeakrefReference::new(this)?.unbind();
+        let number = loop {
+            let number = RandomState::new().build_hasher().finish() >> 11;
+            if let Entry::Vacant(place) = OWNERS.lock().entry(number) {
+                place.insert(owner);
+                break number;
+            }
+        };
+        this.get().0.lock().insert(number, callable);
+        Ok(number)
+    }
+
+    /// Forgets all of them.
+    pub fn clear(&self) {
+        let forgotten = std::mem::take(&mut *self.0.lock());
+        let owners: Vec<_> = forgotten.keys().filter_map(|number| OWNERS.lock().remove(number)).collect();
+        // Dropped when nothing is locked.
+        drop((forgotten, owners));
+    }
+
+    /// Returns the Python function with a number, of whichever session, if it is there.
+    fn find(py: Python<'_>, number: u64) -> Option<Py<PyAny>> {
+        let owner = OWNERS.lock().get(&number).map(|owner| owner.clone_ref(py))?;
+        let owner = owner.bind(py).upgrade_as::<Self>().ok()??;
+        let callables = owner.get().0.lock();
+        callables.get(&number).map(|callable| callable.clone_ref(py))
+    }
+}
+
+#[pymethods]
+impl Callables {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let callables = self.0.try_lock();
+        callables
+            .iter()
+            .flat_map(|callables| callables.values())
+            .try_for_each(|callable| visit.call(callable))
+    }
+
+    fn __clear__(&self) {
+        self.clear();
+    }
+}
+
+impl Drop for Callables {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
 
 /// A call that the thread which waits is asked to make.
 pub struct Asked {
@@ -175,28 +242,6 @@ fn watch_end(py: Python<'_>) -> PyResult<()> {
     WATCHED.get_or_try_init(py, watch).map(drop)
 }
 
-/// Makes a Python function known. Returns its number, which an integer of 53 bits is.
-///
-/// # Errors
-/// What Python raises.
-pub fn register(py: Python<'_>, callable: Py<PyAny>) -> PyResult<u64> {
-    watch_end(py)?;
-    let mut callables = CALLABLES.lock();
-    loop {
-        let number = RandomState::new().build_hasher().finish() >> 11;
-        if let Entry::Vacant(place) = callables.entry(number) {
-            place.insert(callable);
-            return Ok(number);
-        }
-    }
-}
-
-/// Forgets Python functions.
-pub fn forget(numbers: &[u64]) {
-    let forgotten: Vec<_> = numbers.iter().filter_map(|number| CALLABLES.lock().remove(number)).collect();
-    drop(forgotten);
-}
-
 /// Runs something whose calls of Python functions another thread makes.
 pub fn asking<T>(waiting: mpsc::Sender<Asked>, work: impl FnOnce() -> T) -> T {
     WAITING.set(Some(waiting));
@@ -247,13 +292,12 @@ impl Asked {
 fn call(number: u64, arguments: &[f64]) -> Result<f64, (PyErr, HostError)> {
     let _in_progress = InProgress::begin();
     Python::attach(|py| {
-        let callable = CALLABLES.lock().get(&number).map(|callable| callable.clone_ref(py));
         let missing = || PyException::new_err("this Python function belongs to a session that is gone");
-        let result =
-            output::write_current(py).and_then(|()| callable.ok_or_else(missing)).and_then(|callable| {
-                let result = call::apart(|| callable.bind(py).call1(PyTuple::new(py, arguments)?))?;
-                result.extract::<f64>().map_err(|_| no_number(&result))
-            });
+        let callable = || Callables::find(py, number).ok_or_else(missing);
+        let result = output::write_current(py).and_then(|()| callable()).and_then(|callable| {
+            let result = call::apart(|| callable.bind(py).call1(PyTuple::new(py, arguments)?))?;
+            result.extract::<f64>().map_err(|_| no_number(&result))
+        });
         result.map_err(|error| {
             let text = HostError(error.to_string());
             (error, text)

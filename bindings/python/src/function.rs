@@ -3,7 +3,7 @@
 use crate::apply::{self, How, OnError};
 use crate::arrow;
 use crate::call::{CallSettings, with_settings};
-use crate::callback;
+use crate::callback::{self, Callables};
 use crate::count::count;
 use crate::error::OrException;
 use crate::meaning::{Meaning, Target};
@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -43,6 +44,8 @@ use std::time::Instant;
 #[pyclass(frozen, module = "kal", weakref)]
 pub struct Function {
     session: Arc<SharedSession>,
+    /// The Python functions that it may call.
+    callables: Py<Callables>,
     target: Target,
     /// What it meant when it was used last.
     last: Mutex<Arc<Meaning>>,
@@ -71,12 +74,17 @@ impl Function {
     ///
     /// # Errors
     /// If a name means nothing, or a formula is refused.
-    pub fn new(py: Python<'_>, session: Arc<SharedSession>, target: Target) -> PyResult<Self> {
+    pub fn new(
+        py: Python<'_>,
+        session: Arc<SharedSession>,
+        callables: Py<Callables>,
+        target: Target,
+    ) -> PyResult<Self> {
         let mut context = session.lock(py)?;
         let meaning = Meaning::of(&mut context, &session, &target).or_exception(py)?;
         drop(context);
         let last = Mutex::new(Arc::new(meaning));
-        Ok(Self { session, target, last, ufunc: Mutex::default() })
+        Ok(Self { session, callables, target, last, ufunc: Mutex::default() })
     }
 
     /// Checks that it means something now.
@@ -104,7 +112,7 @@ impl Function {
         {
             return Ok(function.clone_ref(py));
         }
-        let function = ufunc::ufunc(py, meaning)?;
+        let function = ufunc::ufunc(py, meaning, &self.callables)?;
         // What it replaces is dropped when nothing is locked.
         let _before = self.ufunc.lock().replace((meaning.clone(), function.clone_ref(py)));
         Ok(function)
@@ -218,12 +226,10 @@ impl Function {
         }
         let settings = CallSettings { threads: options.threads, on_error: options.on_error };
         let function = self.ufunc_of(py, &meaning)?;
-        let may_miss = |argument: &&Bound<'_, PyAny>| {
-            let is_number = argument.is_instance_of::<PyFloat>() || argument.is_instance_of::<PyInt>();
-            // NumPy was imported to make its function.
-            !is_number && !ndarray::is_array(argument)
-        };
-        if options.others.is_none() && arguments.iter().any(|argument| may_miss(&argument)) {
+        // NumPy was imported to make its function.
+        let may_miss =
+            |argument: &Bound<'_, PyAny>| !arrow::is_number(argument) && !ndarray::is_array(argument);
+        if options.others.is_none() && arguments.iter().any(may_miss) {
             let columns = |arguments: &Bound<'py, PyTuple>| {
                 let arguments: Vec<_> = arguments.iter().collect();
                 arrow::call(py, &meaning, &arguments, options.threads, options.on_error)
@@ -250,16 +256,15 @@ impl Function {
         let mut named: Vec<Option<Bound<'py, PyAny>>> = vec![None; meaning.parameters.len()];
         for (key, value) in keywords {
             let key: String = key.extract()?;
-            let place = meaning.parameters.iter().position(|parameter| *parameter == key);
+            // A parameter of that name comes first.
+            if let Some(place) = meaning.parameters.iter().position(|parameter| *parameter == key) {
+                if place < arguments.len() {
+                    return Err(PyTypeError::new_err(format!("`{key}` is given twice")));
+                }
+                named[place] = Some(value);
+                continue;
+            }
             match key.as_str() {
-                // A parameter of that name comes first.
-                _ if place.is_some() => match place {
-                    Some(place) if place < arguments.len() => {
-                        let message = format!("`{key}` is given twice");
-                        return Err(PyTypeError::new_err(message));
-                    }
-                    place => place.into_iter().for_each(|place| named[place] = Some(value.clone())),
-                },
                 "threads" => options.threads = count("threads", 1, &value)? as usize,
                 "on_error" => options.on_error = on_error(&value)?,
                 // NumPy's own way to say that there is none.
@@ -384,6 +389,12 @@ fn arrays<'py>(
 
 #[pymethods]
 impl Function {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.callables)?;
+        let ufunc = self.ufunc.try_lock();
+        ufunc.iter().flat_map(|ufunc| &**ufunc).try_for_each(|(_, function)| visit.call(function))
+    }
+
     #[pyo3(signature = (*args, **kwargs))]
     fn __call__<'py>(
         &self,
@@ -449,8 +460,8 @@ impl Function {
 
     /// The session that it belongs to.
     #[getter]
-    fn session(&self) -> Session {
-        Session::of(self.session.clone())
+    fn session(&self, py: Python<'_>) -> Session {
+        Session::of(self.session.clone(), self.callables.clone_ref(py))
     }
 
     /// The definitions of the function and of all that it calls, as text. Python functions are named in

@@ -21,15 +21,11 @@ pub fn call<'py>(
     if given.is_none() {
         return Ok(None);
     }
-    let (arguments, present, made): (Bound<'py, PyTuple>, Bound<'py, PyAny>, Bound<'py, PyAny>) =
+    let (arguments, keywords, made): (Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>, Bound<'py, PyAny>) =
         given.extract()?;
-    let result = if present.is_none() {
-        columns(&arguments)?
-    } else {
-        let keywords = PyDict::new(py);
-        keywords.set_item("where", present)?;
-        keywords.set_item("out", py.import("kal._missing")?.getattr("out")?.call1((&arguments,))?)?;
-        with_settings(settings, || function.bind(py).call(arguments, Some(&keywords)))?
+    let result = match keywords {
+        None => columns(&arguments)?,
+        some => with_settings(settings, || function.bind(py).call(arguments, some.as_ref()))?,
     };
     made.call1((result,)).map(Some)
 }

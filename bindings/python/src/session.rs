@@ -1,6 +1,6 @@
 //! Sessions, as Python sees them.
 
-use crate::callback;
+use crate::callback::{self, Callables};
 use crate::count::count;
 use crate::error::{OrException, exception, not_text};
 use crate::function::Function;
@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use pyo3::{PyTraverseError, PyVisit};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,6 +39,7 @@ use std::time::Duration;
 #[pyclass(frozen, module = "kal", weakref)]
 pub struct Session {
     shared: Arc<SharedSession>,
+    callables: Py<Callables>,
     /// The functions that Python has asked for, with what is compiled of them.
     functions: Mutex<BTreeMap<Target, Py<Function>>>,
 }
@@ -46,8 +48,8 @@ pub struct Session {
 const KEPT: usize = 4096;
 
 impl Session {
-    pub fn of(shared: Arc<SharedSession>) -> Self {
-        Self { shared, functions: Mutex::default() }
+    pub fn of(shared: Arc<SharedSession>, callables: Py<Callables>) -> Self {
+        Self { shared, callables, functions: Mutex::default() }
     }
 
     /// Returns the function of a target, always the same one.
@@ -57,7 +59,8 @@ impl Session {
             known.get().check(py)?;
             return Ok(known.into_bound(py));
         }
-        let function = Bound::new(py, Function::new(py, self.shared.clone(), target.clone())?)?;
+        let callables = self.callables.clone_ref(py);
+        let function = Bound::new(py, Function::new(py, self.shared.clone(), callables, target.clone())?)?;
         let mut functions = self.functions.lock();
         let forgotten =
             if functions.len() < KEPT { BTreeMap::new() } else { std::mem::take(&mut *functions) };
@@ -94,7 +97,16 @@ impl Session {
         let fuel = fuel.map(|fuel| count("fuel", 0, &fuel)).transpose()?;
         let settings = Settings { timeout, fuel, library: library.0, interpret };
         let shared = py.detach(|| SharedSession::new(settings)).or_exception(py)?;
-        Ok(Self::of(Arc::new(shared)))
+        Ok(Self::of(Arc::new(shared), Py::new(py, Callables::default())?))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.callables)?;
+        let functions = self.functions.try_lock();
+        functions
+            .iter()
+            .flat_map(|functions| functions.values())
+            .try_for_each(|function| visit.call(function))
     }
 
     /// Runs a text: definitions, declarations and expressions, up to the first mistake.
@@ -176,8 +188,7 @@ impl Session {
         }
         let arity = arity.map(|arity| count("arity", 0, &arity)).transpose()?;
         let parameters = callback::parameters_of(&function, arity.map(|arity| arity as usize))?;
-        let number = callback::register(py, function.clone().unbind())?;
-        self.shared.callables.lock().push(number);
+        let number = Callables::add(self.callables.bind(py), function.clone().unbind())?;
         let text = callback::definition(&name, number, &parameters);
         let source = Source::new(callback::SOURCE, text);
         self.shared.define(py, &source)?;
@@ -272,7 +283,7 @@ impl Session {
         self.shared.changed();
         context.reset();
         drop(context);
-        callback::forget(&std::mem::take(&mut *self.shared.callables.lock()));
+        self.callables.get().clear();
         Ok(())
     }
 

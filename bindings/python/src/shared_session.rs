@@ -1,6 +1,5 @@
 //! The context of a session, behind a lock, with what Python needs of it.
 
-use crate::callback;
 use crate::output::Printed;
 use crate::runs::Runs;
 use crate::settings::Settings;
@@ -29,14 +28,6 @@ pub struct SharedSession {
     /// The computations of arrays, which do not take the lock.
     pub runs: Runs,
     pub printed: Printed,
-    /// The numbers of the Python functions that it has defined.
-    pub callables: Mutex<Vec<u64>>,
-}
-
-impl Drop for SharedSession {
-    fn drop(&mut self) {
-        callback::forget(self.callables.get_mut());
-    }
 }
 
 /// Returns a number of this thread.
@@ -64,7 +55,6 @@ impl SharedSession {
             interrupt,
             runs: Runs::default(),
             printed: Printed::default(),
-            callables: Mutex::default(),
         })
     }
 

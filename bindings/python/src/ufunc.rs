@@ -4,22 +4,27 @@
 use crate::apply::{self, Ending, How};
 use crate::arrow;
 use crate::call::{self, CallSettings};
-use crate::callback::readable_source;
+use crate::callback::{Callables, readable_source};
 use crate::meaning::{Meaning, Target};
 use crate::ndarray::{self, numpy};
 use crate::pickle::pickled;
 use kal::Column;
 use numpy::npyffi::{NPY_TYPES, PY_UFUNC_API, PyUFuncGenericFunction, PyUFuncObject, npy_intp};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
-use pyo3::ffi::{PyGILState_Ensure, PyGILState_Release, PyGILState_STATE, PyObject};
+use pyo3::ffi::{
+    Py_TPFLAGS_HAVE_GC, Py_TYPE, PyGILState_Ensure, PyGILState_Release, PyGILState_STATE, PyObject,
+    PyObject_GC_IsTracked, PyObject_GC_Track, PyType_GetFlags,
+};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyCapsule, PyDict, PyFloat, PyInt, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyInt, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::slice;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::{ptr, slice};
 
 /// Values that lie apart are brought together for this number of rows at a time.
 const BLOCK: usize = 1 << 14;
@@ -31,15 +36,26 @@ const NO_IDENTITY: c_int = -1;
 const FEWEST_REFUSED: usize = 32;
 
 /// What NumPy's function refers to for as long as it exists.
+#[pyclass(frozen)]
 struct Loop {
     meaning: Arc<Meaning>,
+    /// The Python functions that it may call.
+    callables: Py<Callables>,
     functions: [PyUFuncGenericFunction; 1],
-    data: [*mut c_void; 1],
+    /// The address of the loop itself.
+    data: [AtomicPtr<c_void>; 1],
     types: Vec<c_char>,
     name: CString,
     doc: CString,
     /// How NumPy calls the function.
-    call: Option<VectorCall>,
+    call: OnceLock<VectorCall>,
+}
+
+#[pymethods]
+impl Loop {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.callables)
+    }
 }
 
 /// `vectorcallfunc`, which the stable interface of `CPython` has from 3.12 on.
@@ -50,14 +66,11 @@ type VectorCall =
 /// `PY_VECTORCALL_ARGUMENTS_OFFSET`.
 const OFFSET: usize = 1 << (usize::BITS - 1);
 
-// SAFETY: the pointer is to the value itself; all else may be sent.
-unsafe impl Send for Loop {}
-
 /// Creates NumPy's function of a meaning.
 ///
 /// # Errors
 /// If there is no NumPy, or the function has more arguments than NumPy's can have.
-pub fn ufunc(py: Python<'_>, meaning: &Arc<Meaning>) -> PyResult<Py<PyAny>> {
+pub fn ufunc(py: Python<'_>, meaning: &Arc<Meaning>, callables: &Py<Callables>) -> PyResult<Py<PyAny>> {
     numpy(py)?;
     pickle_as_text(py)?;
     let text = |text: String| CString::new(text.replace('\0', " ")).unwrap_or_default();
@@ -68,45 +81,51 @@ pub fn ufunc(py: Python<'_>, meaning: &Arc<Meaning>) -> PyResult<Py<PyAny>> {
     let signature = format!("{name}({})", meaning.parameters.join(", "));
     let made = Loop {
         meaning: meaning.clone(),
+        callables: callables.clone_ref(py),
         functions: [Some(rows)],
-        data: [std::ptr::null_mut()],
+        data: [AtomicPtr::default()],
         types: vec![NPY_TYPES::NPY_DOUBLE as c_char; meaning.parameters.len() + 1],
         name: text(name.to_owned()),
         doc: text(format!("{signature}\n\n{}", readable_source(&meaning.kernel.source()))),
-        call: None,
+        call: OnceLock::new(),
     };
     let arity = meaning.parameters.len() as c_int;
-    let capsule = PyCapsule::new_with_value(py, made, c"kal.loop")?;
-    let made: *mut Loop = capsule.pointer_checked(Some(c"kal.loop"))?.as_ptr().cast();
-    // SAFETY: the capsule keeps the value at its place, and nothing else refers to it now.
-    // NumPy keeps the pointers, which are good while the capsule exists: its function gets a
-    // reference to it, which it gives up when it is destroyed.
+    let object = Bound::new(py, made)?;
+    let made: &Loop = object.get();
+    made.data[0].store(ptr::from_ref(made).cast_mut().cast(), Ordering::Relaxed);
+    // SAFETY: the object keeps the loop at its place. NumPy keeps the pointers, which are good
+    // while the object exists, and writes through none: its function gets a reference to the
+    // object, which it gives up when it is destroyed.
     unsafe {
-        (*made).data[0] = made.cast();
-        let Loop { functions, data, types, name, doc, .. } = &mut *made;
         let function = PY_UFUNC_API.PyUFunc_FromFuncAndData(
             py,
-            functions.as_mut_ptr(),
-            data.as_mut_ptr(),
-            types.as_mut_ptr(),
+            made.functions.as_ptr().cast_mut(),
+            made.data.as_ptr().cast_mut().cast(),
+            made.types.as_ptr().cast_mut(),
             1,
             arity,
             1,
             NO_IDENTITY,
-            name.as_ptr(),
-            doc.as_ptr(),
+            made.name.as_ptr(),
+            made.doc.as_ptr(),
             0,
         );
         let function = Bound::from_owned_ptr_or_err(py, function).map_err(|error| {
             if meaning.parameters.len() < FEWEST_REFUSED { error } else { too_many_arguments(meaning) }
         })?;
         let fields = &mut (*function.as_ptr().cast::<PyUFuncObject>()).fields;
-        fields.obj = capsule.into_ptr();
         // NumPy's functions are called through their field `vectorcall`, whose type this is. Only
         // the call through a function that was made here gets to `called`.
-        (*made).call = std::mem::transmute::<*mut c_void, Option<VectorCall>>(fields.vectorcall);
-        if (*made).call.is_some() {
+        if let Some(call) = std::mem::transmute::<*mut c_void, Option<VectorCall>>(fields.vectorcall) {
+            let _ = made.call.set(call);
             fields.vectorcall = called as *mut c_void;
+        }
+        fields.obj = object.into_ptr();
+        // NumPy has the garbage collector track only those that it makes of functions of Python. It
+        // looks into the field that was just set.
+        let has_gc = PyType_GetFlags(Py_TYPE(function.as_ptr())) & Py_TPFLAGS_HAVE_GC != 0;
+        if has_gc && PyObject_GC_IsTracked(function.as_ptr()) == 0 {
+            PyObject_GC_Track(function.as_ptr().cast());
         }
         Ok(function.unbind())
     }
@@ -166,7 +185,7 @@ unsafe extern "C" fn called(
     // SAFETY: Python passes the function that it calls, which is one that was made here: its
     // data are one pointer, to the loop that it refers to.
     let made = unsafe { &*(*(*function.cast::<PyUFuncObject>()).fields.data).cast::<Loop>() };
-    let Some(original) = made.call else { return std::ptr::null_mut() };
+    let Some(original) = made.call.get() else { return std::ptr::null_mut() };
     // SAFETY: Python's caller is attached, and the arguments are as many as it says.
     if unsafe { has_series(Python::assume_attached(), arguments, count) } {
         // PyO3 drops exceptions at once only where it has attached the thread by itself.

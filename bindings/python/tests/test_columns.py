@@ -45,6 +45,9 @@ def test_columns_of_all_numbers(f, kind):
 def test_other_columns_are_refused(f):
     with pytest.raises(TypeError, match="`x`: a column of string does not hold numbers"):
         f(pa.array(["a", "b"]), 1)
+    with pytest.raises(TypeError, match="`x`: a column of string does not hold numbers"):
+        f(pa.chunked_array([], type=pa.string()), 1)
+    assert f(pa.chunked_array([], type=pa.int8()), 1).to_pylist() == []
     with pytest.raises(TypeError, match="`y`: a pyarrow.Table is a table"):
         f(1, pa.table({"a": [1.0]}))
     with pytest.raises(TypeError, match="`x`: a polars.DataFrame is a table"):

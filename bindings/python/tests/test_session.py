@@ -2,12 +2,14 @@
 
 import contextlib
 import functools
+import gc
 import inspect
 import io
 import math
 import pickle
 import threading
 import time
+import weakref
 
 import numpy as np
 import pyarrow as pa
@@ -520,6 +522,54 @@ def test_rows_behind_a_failed_one_are_no_exception_of_numpy(session):
         for _ in range(20):
             with pytest.raises(kal.RowError):
                 session["f"].ufunc(x, out=out, casting="unsafe")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda session: None,
+        lambda session: session.eval("f(1)"),
+        lambda session: session["f"](2),
+        lambda session: session["f"](np.ones(3)),
+        lambda session: session["f"].ufunc(np.ones(3)),
+        lambda session: session.formula("f(x) * 2")(np.ones(3)),
+        lambda session: session["f"].session["f"](3),
+    ],
+)
+def test_a_session_whose_python_functions_refer_to_it_is_freed(use):
+    class Model:
+        def __init__(self):
+            self.session = kal.Session()
+            self.session.define("f", self.more)
+            # What a function refers to may also be a function of the session.
+            self.session.define("g", lambda x, f=self.session["f"]: x, arity=1)
+
+        def more(self, x):
+            return x + 1
+
+    model = Model()
+    use(model.session)
+    gone = weakref.ref(model)
+    assert gone() is not None
+    del model
+    gc.collect()
+    assert gone() is None
+
+
+def test_python_functions_are_there_as_long_as_something_may_call_them():
+    session = kal.Session()
+    session["f"] = lambda x: x + 1
+    ufunc, formula, of_function = session["f"].ufunc, session.formula("f(x) * 2"), session["f"].session
+    del session
+    gc.collect()
+    assert list(ufunc(np.ones(2))) == [2, 2]
+    del ufunc
+    gc.collect()
+    assert formula(3) == 8
+    assert list(formula(np.ones(2))) == [4, 4]
+    del formula
+    gc.collect()
+    assert of_function.eval("f(1)") == 2
 
 
 def test_python_ends_while_a_thread_calls_a_python_function(run):

@@ -57,12 +57,9 @@ def _with_constants(session, text, given):
 
 def _constants_in(text, local_dict, global_dict):
     """Returns the constants that a text has, and the caller has variables of."""
-    if not any(name in local_dict or name in global_dict for name in _CONSTANTS):
-        return ()
-    words = set(re.findall(r"\w+", text))
-    return tuple(
-        name for name in _CONSTANTS if name in words and (name in local_dict or name in global_dict)
-    )
+    known = [name for name in _CONSTANTS if name in local_dict or name in global_dict]
+    words = set(re.findall(r"\w+", text)) if known else ()
+    return tuple(name for name in known if name in words)
 
 
 def evaluate(text, /, local_dict=None, global_dict=None, out=None, *, session=None, threads=1):

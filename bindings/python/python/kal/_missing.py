@@ -6,8 +6,8 @@ import sys
 
 def given(*arguments):
     """Returns how to call a function with arguments of which some values are missing: the
-    arguments, the rows that have values, or None if the arguments are columns of Arrow, and what
-    makes the result of NumPy's or Arrow's. None if no value is missing, or this module knows
+    arguments, the keywords for NumPy's function, or None if the arguments are columns of Arrow, and
+    what makes the result of NumPy's or Arrow's. None if no value is missing, or this module knows
     nothing of an argument."""
     import numpy as np
 
@@ -19,11 +19,9 @@ def given(*arguments):
     return None
 
 
-def out(arguments):
-    """Returns an array for the results: 0 where they are not computed."""
-    import numpy as np
-
-    return np.zeros(np.broadcast_shapes(*(np.shape(argument) for argument in arguments)))
+def _where_present(np, missing):
+    """Returns the keywords for rows of which some are missing: their results are 0."""
+    return {"where": ~missing, "out": np.zeros(missing.shape)}
 
 
 def _masked(np, arguments):
@@ -39,16 +37,20 @@ def _masked(np, arguments):
         mask |= one
     if mask.ndim == 0:
         return None
-    return arguments, ~mask, lambda result: np.ma.array(result, mask=mask)
+    return arguments, _where_present(np, mask), lambda result: np.ma.array(result, mask=mask)
+
+
+def _has_mask(series):
+    """Returns whether a series is of one of pandas' own types with missing values."""
+    return hasattr(series.array, "_mask")
 
 
 def _series(pandas, np, arguments):
     series = [argument for argument in arguments if isinstance(argument, pandas.Series)]
-    numbers = (int, float)
-    if not all(isinstance(argument, (pandas.Series, *numbers)) for argument in arguments):
+    if not all(isinstance(argument, (pandas.Series, int, float)) for argument in arguments):
         return None
     of_arrow = [one for one in series if isinstance(one.dtype, pandas.ArrowDtype)]
-    masked = [one for one in series if hasattr(one.dtype, "numpy_dtype") and hasattr(one.array, "_mask")]
+    masked = [one for one in series if _has_mask(one)]
     if not of_arrow and not masked:
         return None
     index = series[0].index
@@ -69,7 +71,7 @@ def _series(pandas, np, arguments):
                 return argument
             if isinstance(argument.dtype, pandas.ArrowDtype):
                 return pyarrow.chunked_array(argument.array.__arrow_array__())
-            return pyarrow.array(argument, from_pandas=hasattr(argument.array, "_mask"))
+            return pyarrow.array(argument, from_pandas=_has_mask(argument))
 
         def of_columns(result):
             values = pandas.arrays.ArrowExtensionArray(pyarrow.chunked_array([pyarrow.array(result)]))
@@ -81,7 +83,7 @@ def _series(pandas, np, arguments):
     missing = np.zeros(len(index), bool)
     values = []
     for argument in arguments:
-        if isinstance(argument, pandas.Series) and hasattr(argument.array, "_mask"):
+        if isinstance(argument, pandas.Series) and _has_mask(argument):
             missing |= argument.isna().to_numpy()
             values.append(argument.to_numpy(dtype=float, na_value=np.nan))
         else:
@@ -89,6 +91,6 @@ def _series(pandas, np, arguments):
     make = pandas.arrays.FloatingArray
     return (
         tuple(values),
-        ~missing,
+        _where_present(np, missing),
         lambda result: pandas.Series(make(result, missing), index=index, name=name),
     )
