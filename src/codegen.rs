@@ -18,7 +18,7 @@ mod symbols;
 pub use crate::tier::Level;
 pub use body::{Body, ColumnEntry, Entry, LoopEntry};
 pub use compiler::{Compiler, initialize, llvm_version, target};
-pub use cost::{SHORT, cost, gains_from_features, is_large, may_loop};
+pub use cost::{calls_library, cost, gains_from_features, is_large, is_short, may_loop};
 pub use error::CodegenError;
 pub use options::{CompileOptions, Listing};
 pub use symbols::ObjectSymbols;

@@ -144,12 +144,12 @@ impl Kernel {
         output: &mut [f64],
         run: &mut Run<'_>,
     ) -> Result<(), RowError> {
-        // What is done until it is used takes no time.
+        // The processor takes its time to read this, in which it checks what is asked.
         let present = PresentEnvironment::read();
         let KernelInner { code, function } = &*self.0;
         function.check(inputs, output.len(), run)?;
         let _environment = DefaultEnvironment::enter_from(present);
-        let mut run = run.begun();
+        let mut run = run.in_progress();
         run.watch(&function.engine)?;
         match code {
             KernelCode::Wide(code) => code.apply(function, variables, inputs, output, &mut run),

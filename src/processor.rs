@@ -152,8 +152,9 @@ impl Processor {
     }
 
     /// Returns the number of rows that code for it computes at once: two vectors, so that
-    /// one is computed while the other waits. Four of a function of few operations, if there are
-    /// registers enough, as with AVX-512, or if it calls the library, which holds one at a time.
+    /// one is computed while the other waits. Four of a short function, if there are
+    /// registers enough, as with AVX-512, or if it calls the library, which has one vector at a
+    /// time in registers.
     pub(crate) fn lanes(self, is_short: bool, calls_library: bool) -> u32 {
         let features = self.features();
         let vectors = if is_short && (calls_library || features.has("avx512f")) { 4 } else { 2 };

@@ -71,7 +71,7 @@ fn main() -> Outcome<()> {
         Ok(python) => peers::measure(&python, rows, threads, &measured)?,
         Err(_) => Vec::new(),
     };
-    targets::print(&measured, &others);
+    targets::print(&measured, &others, threads);
     stops::measure(&mut context, rows, threads)
 }
 
@@ -155,9 +155,10 @@ fn measure(
     let first = start.elapsed().as_secs_f64() * 1e3;
     let mut expected = vec![0.0; rows];
     let (mut ours, mut theirs, mut by_hand) = (Vec::new(), Vec::new(), Vec::new());
-    let compiled = call(peer, name, &columns, ranges)?;
+    let compiled = compiled_function(peer, name, &columns, ranges)?;
     let is_written = *name == *"mandelbrot" && rows.is_multiple_of(8);
-    let written = is_written.then(|| call(peer, "mandelbrot_by_hand", &columns, ranges)).transpose()?;
+    let written =
+        is_written.then(|| compiled_function(peer, "mandelbrot_by_hand", &columns, ranges)).transpose()?;
     for _ in 0..if rows < LONG { TURNS } else { LONG_TURNS } {
         ours.push(seconds(rows, || kernel.apply(&inputs, black_box(&mut output), &mut run))?);
         let mut compute = |compiled: &Compiled<'_>| {
@@ -198,7 +199,7 @@ fn seconds<E>(rows: usize, mut work: impl FnMut() -> Result<(), E>) -> Result<f6
 type Compiled<'c> = Box<dyn Fn(&mut [f64]) + 'c>;
 
 /// Returns the function of the library over these columns.
-fn call<'c>(
+fn compiled_function<'c>(
     peer: &libloading::Library,
     name: &str,
     columns: &'c [Vec<f64>],

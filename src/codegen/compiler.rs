@@ -9,7 +9,7 @@ mod types;
 mod wide;
 
 use super::body::Body;
-use super::cost::{SHORT, is_large, may_loop, operations};
+use super::cost::{is_large, is_short, may_loop};
 use super::error::CodegenError;
 use super::options::{CompileOptions, Level, Listing};
 use super::{LARGEST, STACK_PER_NODE};
@@ -99,7 +99,8 @@ impl Compiler {
         self.largest = LARGEST.min(bytes / STACK_PER_NODE);
     }
 
-    /// Makes what compiling functions with loops so needs: the next of them takes less. Nothing is
+    /// Makes what compiling functions with loops so needs, except for those over columns: the next of
+    /// them takes less. Nothing is
     /// said of an error, which that meets again.
     pub fn prepare(&mut self, options: CompileOptions) {
         self.make_for(options.processor);
@@ -155,10 +156,10 @@ impl Compiler {
                 inlining::body(module, body, names, options)
             })
         };
-        let is_short = |body: &Body<'_>| operations(body.function, body.inline) <= SHORT;
-        let loops = if bodies.iter().all(has_rows) {
-            if bodies.iter().all(is_short) { Loops::Rows } else { Loops::LongRows }
-        } else if bodies.iter().any(|body| has_rows(body) || may_loop(body.function, body.inline)) {
+        let loops = if bodies.iter().any(has_rows) {
+            let are_short = bodies.iter().all(|body| is_short(body.function, body.inline));
+            if are_short { Loops::Rows } else { Loops::LongRows }
+        } else if bodies.iter().any(|body| may_loop(body.function, body.inline)) {
             Loops::Any
         } else {
             Loops::None

@@ -5,6 +5,7 @@
 //! sometimes their memory, grows with the square of the count. So such operations
 //! weigh more, in proportion to what a thousand of them take.
 
+use crate::host::power::ExactPower;
 use crate::host::{Builtin, Intrinsic};
 use crate::name::Name;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
@@ -34,30 +35,53 @@ const PASSED: usize = 3;
 /// What any other operation weighs in a loop.
 const REPEATED: usize = 2;
 
-/// Up to this number of operations, the values of a function over columns find room in registers:
-/// several vectors are computed together, in LLVM's order. Longer ones are left in their own order:
-/// LLVM would compare first, as far as it can, and keep the masks in memory, which takes up to three
-/// times as long, also to compile.
-pub const SHORT: usize = 100;
+/// Up to this number of operations, a function over columns is short, if it has no more than the
+/// second number with a copy of what it calls for each of its calls.
+const SHORT: (usize, usize) = (100, 500);
 
-/// Returns the number of operations of a function, with a copy of what is inlined for each of its
-/// calls. Callees come before their callers.
-pub fn operations(function: &CheckedFunction, inlined: &[Arc<CheckedFunction>]) -> usize {
-    let mut known = FxHashMap::default();
-    let mut total = 0;
+/// Returns whether the values of a function over columns, with what is inlined, mostly find room in
+/// registers: then several vectors are computed together, in LLVM's order. What is longer is left
+/// in its own order: LLVM would compare first, as far as it can, and keep the masks in memory,
+/// which takes up to three times as long, also to compile. Callees come before their callers.
+pub fn is_short(function: &CheckedFunction, inlined: &[Arc<CheckedFunction>]) -> bool {
+    let mut copied = FxHashMap::default();
+    let (mut once, mut all) = (0_usize, 0);
     for function in inlined.iter().map(|inlined| &**inlined).chain([function]) {
         let size = |node: &CheckedNode| match node {
             CheckedNode::Call(index) => {
                 let callee = function.callees.get(*index as usize).map(|callee| callee.name);
-                callee.and_then(|name| known.get(&name).copied()).unwrap_or(1)
+                callee.and_then(|name| copied.get(&name).copied()).unwrap_or(1)
             }
             _ => 1,
         };
-        total = function.nodes.iter().map(size).fold(0, usize::saturating_add);
-        known.insert(function.name, total);
+        once = once.saturating_add(function.nodes.len());
+        all = function.nodes.iter().map(size).fold(0, usize::saturating_add);
+        copied.insert(function.name, all);
     }
-    total
+    once <= SHORT.0 && all <= SHORT.1
 }
+
+/// Returns whether a function over columns calls the library, where no instructions do what is called.
+pub fn calls_library(functions: &[Arc<CheckedFunction>], builtins: &[(Name, Builtin)]) -> bool {
+    let is_power = |function: &CheckedFunction| {
+        let pairs = function.nodes.windows(2).filter(|pair| pair[1] == CheckedNode::Binary(BinaryOp::Power));
+        pairs.into_iter().any(|pair| {
+            let CheckedNode::Number(index) = pair[0] else { return true };
+            let exponent = function.numbers.get(index as usize).copied();
+            exponent.and_then(ExactPower::of).is_none()
+        })
+    };
+    let is_call = |builtin: &Builtin| match builtin {
+        Builtin::Instruction(_) => false,
+        Builtin::Call(function) => !BY_INSTRUCTIONS.contains(&function.text()),
+    };
+    builtins.iter().any(|(_, builtin)| is_call(builtin))
+        || functions.iter().any(|function| is_power(function))
+}
+
+/// The functions of the library for which code over columns has instructions.
+const BY_INSTRUCTIONS: &[&str] =
+    &["fma", "rint", "nearbyint", "sign", "fmax", "max", "fmin", "min", "fdim", "mod"];
 
 /// Returns whether a function is compiled at the lowest level, whatever is asked
 /// for.

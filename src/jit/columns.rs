@@ -10,15 +10,13 @@ use super::definition::{find_body, shared};
 use super::make::make;
 use super::tier::{Assumptions, CompilePlan, Tier};
 use crate::budget::ContextBudget;
-use crate::codegen::{ColumnEntry, CompileOptions, Entry, Level, SHORT};
+use crate::codegen::{ColumnEntry, CompileOptions, Entry, Level, calls_library, is_short};
 use crate::failure::Failure;
-use crate::host::Builtin;
 use crate::process::SteadyCell;
+use crate::processor::Processor;
 use crate::runtime::{ColumnAddresses, run_columns};
 use crate::sema::call_graph::CallGraph;
-use crate::sema::checked::CheckedNode;
 use crate::stop::StopHandle;
-use crate::syntax::operator::BinaryOp;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -45,11 +43,11 @@ fn plan(jit: &Jit, graph: &CallGraph, counts_fuel: bool) -> CompilePlan {
     }
 }
 
-/// Returns whether functions of a graph call some of the library that are no instructions.
-fn calls_library(graph: &CallGraph) -> bool {
-    let is_power = |node: &CheckedNode| *node == CheckedNode::Binary(BinaryOp::Power);
-    graph.builtins.iter().any(|(_, builtin)| matches!(builtin, Builtin::Call(_)))
-        || graph.functions.iter().any(|function| function.nodes.iter().any(is_power))
+/// Returns how many rows of the function of a graph are computed at once.
+fn lanes_of(graph: &CallGraph, processor: Processor) -> u32 {
+    let parts = graph.functions.split_last();
+    let is_short = parts.is_some_and(|(function, callees)| is_short(function, callees));
+    processor.lanes(is_short, calls_library(&graph.functions, &graph.builtins))
 }
 
 impl ColumnCode {
@@ -70,8 +68,7 @@ impl ColumnCode {
         stopper: &StopHandle,
     ) -> Result<Self, Failure> {
         let Some(function) = graph.root() else { return Err(Failure::internal("no function is asked for")) };
-        let lanes = lanes
-            .unwrap_or_else(|| jit.options.code.processor.lanes(graph.size <= SHORT, calls_library(graph)));
+        let lanes = lanes.unwrap_or_else(|| lanes_of(graph, jit.options.code.processor));
         let entry = ColumnEntry { lanes, every };
         let plan = plan(jit, graph, counts_fuel);
         let request = BodyRequest { function, plan: &plan, entry: Entry::Columns(entry) };

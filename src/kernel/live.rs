@@ -6,7 +6,6 @@ use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::float_environment::DefaultEnvironment;
-use crate::sema::checked::FORMULA;
 
 /// A function over columns by its name: each call computes what the name, and all names that
 /// it uses, mean then, with the values that variables of the context have then. During a
@@ -60,13 +59,13 @@ impl Columns {
     /// # Errors
     /// [`Error::NoFunction`] if it is not bound.
     pub fn kernel(&mut self, context: &mut Context) -> Result<Kernel, Error> {
-        let defined = context.defined_function(&self.name);
-        let is_current = |kernel: &&Kernel| match &defined {
-            Ok((function, _)) => kernel.is_current(function, context),
-            // That of a formula, which calls a function of the library.
-            Err(_) => kernel.name() == FORMULA,
+        let Ok((function, _)) = context.defined_function(&self.name) else {
+            return context.kernel(&self.name);
         };
-        if let Some(kernel) = self.kernel.as_ref().filter(|kernel| kernel.is_wide()).filter(is_current) {
+        if let Some(kernel) = self.kernel.as_ref()
+            && kernel.is_wide()
+            && kernel.is_current(&function, context)
+        {
             return Ok(kernel.clone());
         }
         let kernel = context.kernel(&self.name)?;

@@ -229,9 +229,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Returns it as one that is in progress.
+    /// Returns it as one that is in progress, which nothing stops yet.
     #[inline]
-    pub(super) fn begun<'r>(&'r mut self) -> RunInProgress<'r, 'a> {
+    pub(super) fn in_progress<'r>(&'r mut self) -> RunInProgress<'r, 'a> {
         let Self { threads, deadline, fuel, failing, valid, state, outer } = self;
         let (threads, valid, end, outer) = (*threads, *valid, *deadline, outer.as_ref());
         RunInProgress { threads, fuel, failing, valid, state, end, outer, deadline: None, link: None }

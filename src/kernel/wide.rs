@@ -35,12 +35,12 @@ const VARIANTS: usize = 8;
 /// The number of parameters and variables up to which a run needs no memory of the heap.
 const FEW: usize = 8;
 
-/// The doubles of inputs and results for which fewer rows than lanes need no memory of the heap.
-const FEW_ROWS: usize = 128;
+/// The doubles of inputs and results up to which fewer rows than lanes need no memory of the heap.
+const FEW_DOUBLES: usize = 128;
 
-/// Functions of more operations, in all lanes together, may have frames that are too large for any
-/// stack.
-const LARGE_FRAME: usize = 16_000;
+/// Functions whose values take more bytes in all lanes may have frames that are too large for the
+/// caller's stack.
+const LARGE_FRAME: usize = 128 << 10;
 
 impl WideCode {
     pub(super) fn new(engine: &Engine) -> Self {
@@ -85,7 +85,7 @@ impl WideCode {
 
     /// Compiles what computes such columns.
     pub(super) fn prepare(&self, kernel: &PinnedFunction, inputs: &[Column<'_>]) -> Result<(), Error> {
-        let code = self.variant(kernel, same_in_every_row(inputs), &Run::new().begun());
+        let code = self.variant(kernel, same_in_every_row(inputs), &Run::new().in_progress());
         code.map(|_| ()).map_err(|failure| not_compiled(kernel, &failure).error)
     }
 
@@ -131,10 +131,8 @@ impl WideCode {
         } else {
             Vec::new()
         };
-        let plan = Plan {
-            threads: run.threads,
-            has_large_frames: kernel.graph.size.saturating_mul(code.lanes()) > LARGE_FRAME,
-        };
+        let frame = kernel.graph.size.saturating_mul(code.lanes() * size_of::<f64>());
+        let plan = Plan { threads: run.threads, has_large_frames: frame > LARGE_FRAME };
         let (state, valid) = (run.state(), run.valid);
         let worker = || WideWorker { code, state, valid, inputs, values: &values, filled: &filled };
         let computed = blocks::compute(output, &plan, run.fuel, worker);
@@ -216,9 +214,9 @@ impl<'k, 'i: 'k> WideWorker<'k, 'i> {
 
     /// Computes a part of a block, a multiple of the number of lanes.
     fn part(&self, start: usize, output: &mut [f64], part: Range<usize>) -> Result<(), (usize, BlockEnd)> {
-        let (start, part) = (start + part.start, &mut output[part]);
-        match self.whole(start, part, &mut 0) {
-            Some(done) if done < part.len() => Err(self.stopped(start + done)),
+        let (first, rows) = (start + part.start, part.len());
+        match self.whole(first, &mut output[part], &mut 0) {
+            Some(done) if done < rows => Err(self.stopped(first + done)),
             Some(_) | None => Ok(()),
         }
     }
@@ -226,7 +224,7 @@ impl<'k, 'i: 'k> WideWorker<'k, 'i> {
     /// Computes fewer rows than there are lanes. The other lanes compute the last row again.
     fn few(&self, start: usize, output: &mut [f64]) -> Result<(), (usize, BlockEnd)> {
         let (lanes, rows) = (self.code.lanes(), output.len());
-        let mut memory = SmallVec::<[f64; FEW_ROWS]>::from_elem(0.0, (self.inputs.len() + 1) * lanes);
+        let mut memory = SmallVec::<[f64; FEW_DOUBLES]>::from_elem(0.0, (self.inputs.len() + 1) * lanes);
         let (computed, padded) = memory.split_at_mut(lanes);
         for (index, column) in padded.chunks_mut(lanes).enumerate() {
             let values = self.rows(index, start, rows);

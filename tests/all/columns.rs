@@ -77,6 +77,49 @@ fn a_single_nan_of_any_pattern_is_the_same_one() {
 }
 
 #[test]
+fn rows_before_the_one_where_fuel_ends_have_the_same_nan() {
+    for (name, engine) in engines() {
+        let mut context = engine.context().expect("a context starts");
+        context.eval("def f(x) (for i = 0, i < 3 || x == 900 in i) : x").expect("it is right");
+        let kernel = context.kernel("f").expect("it is defined");
+        let mut column: Vec<f64> = (0..2000).map(f64::from).collect();
+        column[5] = f64::from_bits(0xfff8_0000_0000_0001);
+        let mut output = vec![7.0; column.len()];
+        let mut run = Run::new();
+        run.fuel = Some(100_000);
+        assert_eq!(fuelled(&kernel, &[Column::Values(&column)], &mut output, &mut run), Some(900), "{name}");
+        column[5] = f64::NAN;
+        assert!(bits(&output[..900]) == bits(&column[..900]), "{name}");
+    }
+}
+
+#[test]
+fn a_large_frame_finds_a_stack_with_room_for_it() {
+    const VALUES: usize = 600;
+    let engine = Engine::with_config(Config::new().lanes(64)).expect("an engine starts");
+    let mut context = engine.context().expect("a context starts");
+    let values: Vec<String> = (0..VALUES).map(|value| format!("v{value} = x * {value}.5")).collect();
+    let sum: Vec<String> = (0..VALUES).rev().map(|value| format!("v{value}")).collect();
+    context.eval(&format!("def f(x) var {} in {}", values.join(", "), sum.join(" + "))).expect("it is right");
+    let kernel = context.kernel("f").expect("it is defined");
+    assert!(kernel.is_wide());
+    let column: Vec<f64> = (0..100).map(f64::from).collect();
+    let wanted: Vec<u64> = column
+        .iter()
+        .map(|x| context.call("f", &[*x]).map(f64::to_bits).expect("it returns a number"))
+        .collect();
+    for stack in [256 << 10, 16 << 20] {
+        let (kernel, column, wanted) = (kernel.clone(), column.clone(), wanted.clone());
+        let computed = std::thread::Builder::new().stack_size(stack).spawn(move || {
+            let mut output = vec![0.0; column.len()];
+            kernel.apply(&[Column::Values(&column)], &mut output, &mut Run::new()).expect("it ends");
+            assert_eq!(bits(&output), wanted, "with a stack of {stack} bytes");
+        });
+        computed.expect("a thread starts").join().expect("all bits are right");
+    }
+}
+
+#[test]
 fn many_rows_at_once_are_what_they_are_one_by_one() {
     for (what, engine) in engines() {
         let mut random = Random::new(11);

@@ -7,7 +7,8 @@
 //!
 //! A Python function mostly refers to its session, which has it. So what has Python functions is
 //! [`Callables`], an object that Python's garbage collector looks into, and everything that may
-//! call them refers to that; here they are found by references that are weak.
+//! call them refers to that; here they are found by references that are weak. These are not Python's:
+//! the collector clears those before it calls `__del__`, which may use the session.
 //!
 //! A program that runs on another thread than the one that waits for it asks that one to make
 //! the call. So Python functions are called on the thread of Python's caller.
@@ -22,14 +23,14 @@ use parking_lot::Mutex;
 use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyInt, PyTuple, PyWeakrefMethods, PyWeakrefReference};
+use pyo3::types::{PyInt, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{OnceLock, mpsc};
+use std::sync::{Arc, OnceLock, Weak, mpsc};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -40,45 +41,47 @@ const MOST_ARGUMENTS: usize = 16;
 const PREFIX: &str = "python_function_of_";
 
 /// The Python functions of a session, by their numbers.
-#[pyclass(frozen, weakref)]
+#[pyclass(frozen)]
 #[derive(Default)]
-pub struct Callables(Mutex<BTreeMap<u64, Py<PyAny>>>);
+pub struct Callables(Arc<CallableTable>);
+
+/// Python functions by their numbers.
+type CallableTable = Mutex<BTreeMap<u64, Py<PyAny>>>;
 
 /// What has the Python function with a number.
-static OWNERS: Mutex<BTreeMap<u64, Py<PyWeakrefReference>>> = Mutex::new(BTreeMap::new());
+static OWNERS: Mutex<BTreeMap<u64, Weak<CallableTable>>> = Mutex::new(BTreeMap::new());
 
 impl Callables {
     /// Adds a Python function. Returns its number, which an integer of 53 bits is.
     ///
     /// # Errors
     /// What Python raises.
-    pub fn add(this: &Bound<'_, Self>, callable: Py<PyAny>) -> PyResult<u64> {
-        watch_end(this.py())?;
-        let owner = PyWeakrefReference::new(this)?.unbind();
+    pub fn add(&self, py: Python<'_>, callable: Py<PyAny>) -> PyResult<u64> {
+        watch_end(py)?;
         let number = loop {
             let number = RandomState::new().build_hasher().finish() >> 11;
             if let Entry::Vacant(place) = OWNERS.lock().entry(number) {
-                place.insert(owner);
+                place.insert(Arc::downgrade(&self.0));
                 break number;
             }
         };
-        this.get().0.lock().insert(number, callable);
+        self.0.lock().insert(number, callable);
         Ok(number)
     }
 
     /// Forgets all of them.
     pub fn clear(&self) {
-        let forgotten = std::mem::take(&mut *self.0.lock());
-        let owners: Vec<_> = forgotten.keys().filter_map(|number| OWNERS.lock().remove(number)).collect();
         // Dropped when nothing is locked.
-        drop((forgotten, owners));
+        let forgotten = std::mem::take(&mut *self.0.lock());
+        let mut owners = OWNERS.lock();
+        forgotten.keys().for_each(|number| drop(owners.remove(number)));
+        drop(owners);
     }
 
     /// Returns the Python function with a number, of whichever session, if it is there.
     fn find(py: Python<'_>, number: u64) -> Option<Py<PyAny>> {
-        let owner = OWNERS.lock().get(&number).map(|owner| owner.clone_ref(py))?;
-        let owner = owner.bind(py).upgrade_as::<Self>().ok()??;
-        let callables = owner.get().0.lock();
+        let owner = OWNERS.lock().get(&number).and_then(Weak::upgrade)?;
+        let callables = owner.lock();
         callables.get(&number).map(|callable| callable.clone_ref(py))
     }
 }

@@ -188,7 +188,7 @@ impl Session {
         }
         let arity = arity.map(|arity| count("arity", 0, &arity)).transpose()?;
         let parameters = callback::parameters_of(&function, arity.map(|arity| arity as usize))?;
-        let number = Callables::add(self.callables.bind(py), function.clone().unbind())?;
+        let number = self.callables.get().add(py, function.clone().unbind())?;
         let text = callback::definition(&name, number, &parameters);
         let source = Source::new(callback::SOURCE, text);
         self.shared.define(py, &source)?;

@@ -556,6 +556,25 @@ def test_a_session_whose_python_functions_refer_to_it_is_freed(use):
     assert gone() is None
 
 
+def test_an_object_that_ends_can_still_call_its_python_functions():
+    answers = []
+
+    class Model:
+        def __init__(self):
+            self.session = kal.Session()
+            self.session.define("f", self.more)
+
+        def more(self, x):
+            return x + 1
+
+        def __del__(self):
+            answers.append(self.session.eval("f(1)"))
+
+    Model()
+    gc.collect()
+    assert answers == [2]
+
+
 def test_python_functions_are_there_as_long_as_something_may_call_them():
     session = kal.Session()
     session["f"] = lambda x: x + 1

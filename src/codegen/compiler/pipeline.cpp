@@ -157,7 +157,7 @@ struct Passes {
 
   // Not `buildPerModuleDefaultPipeline`: its inliner pass moves its parts out
   // when it runs, so it can run only once.
-  void build(const TargetMachine &TM, unsigned Level, Loops Of) {
+  void build(const TargetMachine &TM, unsigned Level, Loops Kind) {
     if (Level == 0)
       return;
     // What is inlined often is simpler then: an `if` may be a choice already.
@@ -167,9 +167,9 @@ struct Passes {
     auto L = Level == 2 ? OptimizationLevel::O2 : OptimizationLevel::O3;
     if (Level == 1)
       MPM.addPass(createModuleToFunctionPassAdaptor(quick()));
-    else if (Of == Loops::None)
+    else if (Kind == Loops::None)
       MPM.addPass(createModuleToFunctionPassAdaptor(withoutLoops()));
-    else if (Of != Loops::Any) {
+    else if (Kind != Loops::Any) {
       MPM.addPass(createModuleToFunctionPassAdaptor(rows()));
       MPM.addPass(HoistCallsPass());
     } else {
@@ -182,7 +182,7 @@ struct Passes {
     if (Level < 2)
       return;
     MPM.addPass(createModuleToFunctionPassAdaptor(PairCallsPass()));
-    if (Of == Loops::Any)
+    if (Kind == Loops::Any)
       MPM.addPass(createModuleToFunctionPassAdaptor(BranchSelectsPass(TM)));
   }
 
@@ -254,8 +254,8 @@ struct Passes {
   }
 
   /// For functions over columns, which are vectors already: their loops need neither the
-  /// vectorizer nor unrolling. LLVM's own pipeline takes a third longer with them, and makes code
-  /// that is no faster.
+  /// vectorizer nor unrolling. With LLVM's own pipeline compiling takes up to twice as long, and the
+  /// code is no faster.
   static FunctionPassManager rows() {
     FunctionPassManager FPM;
     FPM.addPass(InstCombinePass());
@@ -362,18 +362,18 @@ constexpr StringLiteral IdleWithoutLoops[] = {
 struct BusyPasses : legacy::PassManagerBase {
   legacy::PassManager &Manager;
   bool Optimizes;
-  Loops Of;
+  Loops Kind;
 
-  BusyPasses(legacy::PassManager &Manager, bool Optimizes, Loops Of)
-      : Manager(Manager), Optimizes(Optimizes), Of(Of) {}
+  BusyPasses(legacy::PassManager &Manager, bool Optimizes, Loops Kind)
+      : Manager(Manager), Optimizes(Optimizes), Kind(Kind) {}
 
   void add(Pass *P) override {
     StringRef Name = P->getPassName();
     if (is_contained(Idle, Name) ||
         (!Optimizes && is_contained(IdleUnoptimized, Name)) ||
-        (Of == Loops::None && is_contained(IdleWithoutLoops, Name)) ||
+        (Kind == Loops::None && is_contained(IdleWithoutLoops, Name)) ||
         // It compares first, as far as it can, and masks have few registers.
-        (Of == Loops::LongRows && Name == "Machine Instruction Scheduler"))
+        (Kind == Loops::LongRows && Name == "Machine Instruction Scheduler"))
       delete P;
     else
       Manager.add(P);
@@ -452,12 +452,12 @@ void kal_pipeline_make_statics(LLVMTargetMachineRef Machine, unsigned Level,
 /// been made. Afterwards, compiling takes no lock of LLVM's that others wait for: no
 /// fork may come in between.
 void *kal_pipeline_create(LLVMTargetMachineRef Machine, unsigned Level,
-                          unsigned Of, char **Message) {
+                          unsigned Kind, char **Message) {
   auto *TM = reinterpret_cast<TargetMachine *>(Machine);
   auto P = std::make_unique<Pipeline>(TM);
-  P->IR.build(*TM, Level, Loops(Of));
+  P->IR.build(*TM, Level, Loops(Kind));
   MCContext *Context = nullptr;
-  BusyPasses Busy(P->Codegen, /*Optimizes=*/Level != 0, Loops(Of));
+  BusyPasses Busy(P->Codegen, /*Optimizes=*/Level != 0, Loops(Kind));
   if (TM->addPassesToEmitMC(Busy, Context, P->Stream,
                             /*DisableVerify=*/true)) {
     *Message = LLVMCreateMessage("this target cannot emit object files");

@@ -143,7 +143,8 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             [pointer.into(), pointer.into(), pointer.into(), pointer.into(), i64.into(), pointer.into()];
         let function = module.add_function(body.symbol, i64.fn_type(&parameters, false), None);
         function.add_attribute(AttributeLoc::Function, types.attribute("nounwind"));
-        let width = (entry.lanes * 64 / 2).clamp(128, 512).to_string();
+        // A register, or half of the lanes if they are two registers of less.
+        let width = (entry.lanes * 64 / 2).min(features.rank().0).max(128).to_string();
         for (name, value) in [
             ("prefer-vector-width", width.as_str()),
             ("min-legal-vector-width", width.as_str()),
@@ -265,7 +266,8 @@ impl<'m, 'c> WideLowering<'m, 'c> {
     fn end(&mut self, rows: &RowLoop<'c>, value: Wide<'c>) -> Result<()> {
         let place = self.element(self.types.double.into(), rows.output, self.row)?;
         self.store(place, value)?;
-        // A multiplication is on its way while additions and comparisons are waited for.
+        // 0 times a result is 0, or NaN if that is one or an infinity. Mostly no unit of the
+        // processor that multiplies is in use then.
         let (seen, zero) = (rows.seen.as_basic_value().into_vector_value(), self.doubles.const_zero());
         let arguments = [value, Wide::Each(zero), Wide::Each(seen)];
         let seen = self.each(self.same_in_all("llvm.fmuladd", &arguments)?)?;
@@ -311,7 +313,8 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         self.builder.position_at_end(nans);
         let parameters = [self.types.pointer.into(), complete.get_type().into()];
         let kind = self.types.context.void_type().fn_type(&parameters, false);
-        let same_nan = self.module.add_function(SAME_NAN, kind, None);
+        let declared = self.module.get_function(SAME_NAN);
+        let same_nan = declared.unwrap_or_else(|| self.module.add_function(SAME_NAN, kind, None));
         self.builder.build_call(same_nan, &[rows.output.into(), complete.into()], "")?;
         self.builder.build_unconditional_branch(end)?;
         self.builder.position_at_end(end);
