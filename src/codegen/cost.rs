@@ -37,7 +37,7 @@ const REPEATED: usize = 2;
 
 /// Up to this number of operations, a function over columns is short, if it has no more than the
 /// second number with a copy of what it calls for each of its calls.
-const SHORT: (usize, usize) = (100, 500);
+const SHORT: (usize, usize) = (100, 1000);
 
 /// Returns whether the values of a function over columns, with what is inlined, mostly find room in
 /// registers: then several vectors are computed together, in LLVM's order. What is longer is left

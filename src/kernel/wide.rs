@@ -38,9 +38,9 @@ const FEW: usize = 8;
 /// The doubles of inputs and results up to which fewer rows than lanes need no memory of the heap.
 const FEW_DOUBLES: usize = 128;
 
-/// Functions whose values take more bytes in all lanes may have frames that are too large for the
-/// caller's stack.
-const LARGE_FRAME: usize = 128 << 10;
+/// Functions whose values would take more bytes in all lanes, if all were kept, may have frames that
+/// are too large for the caller's stack.
+const LARGE_FRAME: usize = 256 << 10;
 
 impl WideCode {
     pub(super) fn new(engine: &Engine) -> Self {
