@@ -3,7 +3,8 @@
 //! Each row is a function of `kernels.kal`, in nanoseconds a row of the table: the median of
 //! several runs, which take turns. `KAL_ROWS` says how many rows the columns have, `KAL_PROCESSOR`
 //! which one is compiled for, such as `x86-64-v3`, `KAL_LANES` how many rows are computed at once, and
-//! `KAL_PEERS` is a Python whose packages are measured as well. Then, which targets are reached, and how soon runs are stopped.
+//! `KAL_PEERS` is a Python whose packages are measured as well. Then, which targets are reached, and
+//! how soon runs are stopped.
 #![allow(unsafe_code)]
 
 mod peers;
@@ -83,6 +84,11 @@ struct Measured {
     compiled: f64,
     /// Milliseconds of the first use.
     first: f64,
+}
+
+/// Returns what a function takes, if it was measured.
+fn of<'m>(measured: &'m [Measured], name: &str) -> Option<&'m Measured> {
+    measured.iter().find(|one| one.name == name)
 }
 
 /// Compiles `kernels.c` to a library that is loaded.

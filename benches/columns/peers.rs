@@ -1,6 +1,6 @@
 //! The same functions in packages of Python, by `peers.py`.
 
-use crate::{Measured, Outcome};
+use crate::{Measured, Outcome, of};
 use std::path::Path;
 use std::process::Command;
 
@@ -34,7 +34,7 @@ pub(super) fn measure(
     for line in lines {
         let mut words = line.split_whitespace();
         let function = words.next().unwrap_or_default();
-        let ours = measured.iter().find(|one| one.name == function).map_or(f64::NAN, |one| one.ours);
+        let ours = of(measured, function).map_or(f64::NAN, |one| one.ours);
         print!("{function:<12} ");
         for (peer, word) in peers.iter().zip(words) {
             let nanoseconds: f64 = word.parse()?;

@@ -1,7 +1,7 @@
 //! What is to be reached.
 
-use crate::Measured;
 use crate::peers::Other;
+use crate::{Measured, of};
 
 /// How many times as long as Kal the C that clang has compiled is to take at least.
 const COMPILED: &[(&str, f64)] = &[
@@ -36,9 +36,8 @@ pub(super) fn print(measured: &[Measured], others: &[Other], threads: usize) {
         let is_reached = if is_reached { "reached" } else { "MISSED" };
         println!("{what:<40} {is:>7.2} {target:>7.2}  {is_reached}");
     };
-    let of = |name: &str| measured.iter().find(|one| one.name == name);
     for (name, target) in COMPILED.iter().filter(|_| threads == 1) {
-        if let Some(one) = of(name) {
+        if let Some(one) = of(measured, name) {
             let is = one.compiled / one.ours;
             show(format!("{name}: C over Kal"), is, *target, is >= *target);
         }
@@ -50,12 +49,14 @@ pub(super) fn print(measured: &[Measured], others: &[Other], threads: usize) {
             let is_meant = names.contains(&&*other.function) && peers.contains(&&*other.peer);
             is_alike && is_meant && !other.nanoseconds.is_nan()
         }) {
-            let is = other.nanoseconds / of(&other.function).map_or(f64::NAN, |one| one.ours);
+            let is = other.nanoseconds / of(measured, &other.function).map_or(f64::NAN, |one| one.ours);
             show(format!("{}: {} over Kal", other.function, other.peer), is, *target, is >= *target);
         }
     }
     let (cold, (later, warm)) = FIRST;
-    for (what, one, target) in [("a first function", measured.first(), cold), (later, of(later), warm)] {
+    for (what, one, target) in
+        [("a first function", measured.first(), cold), (later, of(measured, later), warm)]
+    {
         let is = one.map_or(f64::NAN, |one| one.first);
         show(format!("{what}: first use, ms"), is, target, is <= target);
     }

@@ -47,15 +47,8 @@ pub fn is_short(function: &CheckedFunction, inlined: &[Arc<CheckedFunction>]) ->
     let mut copied = FxHashMap::default();
     let (mut once, mut all) = (0_usize, 0);
     for function in inlined.iter().map(|inlined| &**inlined).chain([function]) {
-        let size = |node: &CheckedNode| match node {
-            CheckedNode::Call(index) => {
-                let callee = function.callees.get(*index as usize).map(|callee| callee.name);
-                callee.and_then(|name| copied.get(&name).copied()).unwrap_or(1)
-            }
-            _ => 1,
-        };
         once = once.saturating_add(function.nodes.len());
-        all = function.nodes.iter().map(size).fold(0, usize::saturating_add);
+        all = function.size_with_copies(|name| copied.get(&name).copied());
         copied.insert(function.name, all);
     }
     once <= SHORT.0 && all <= SHORT.1
@@ -63,9 +56,9 @@ pub fn is_short(function: &CheckedFunction, inlined: &[Arc<CheckedFunction>]) ->
 
 /// Returns whether a function over columns calls the library, where no instructions do what is called.
 pub fn calls_library(functions: &[Arc<CheckedFunction>], builtins: &[(Name, Builtin)]) -> bool {
-    let is_power = |function: &CheckedFunction| {
-        let pairs = function.nodes.windows(2).filter(|pair| pair[1] == CheckedNode::Binary(BinaryOp::Power));
-        pairs.into_iter().any(|pair| {
+    let has_power = |function: &CheckedFunction| {
+        let is_power = |pair: &&[CheckedNode]| pair[1] == CheckedNode::Binary(BinaryOp::Power);
+        function.nodes.windows(2).filter(is_power).any(|pair| {
             let CheckedNode::Number(index) = pair[0] else { return true };
             let exponent = function.numbers.get(index as usize).copied();
             exponent.and_then(ExactPower::of).is_none()
@@ -76,7 +69,7 @@ pub fn calls_library(functions: &[Arc<CheckedFunction>], builtins: &[(Name, Buil
         Builtin::Call(function) => !BY_INSTRUCTIONS.contains(&function.text()),
     };
     builtins.iter().any(|(_, builtin)| is_call(builtin))
-        || functions.iter().any(|function| is_power(function))
+        || functions.iter().any(|function| has_power(function))
 }
 
 /// The functions of the library for which code over columns has instructions.

@@ -160,10 +160,11 @@ impl<'r> RunInProgress<'r, '_> {
 
     /// Links it to what else stops it: a run inside of another one stops with that.
     fn link(&mut self, is_inside: bool) {
+        let mut outer = None;
         if is_inside {
             process::settle();
+            outer = nesting::caller();
         }
-        let outer = if is_inside { nesting::caller() } else { None };
         let outer = outer.or_else(|| self.outer.cloned());
         self.link = outer.map(|outer| RunLink::new(outer, self.stopper()));
     }

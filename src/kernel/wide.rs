@@ -60,9 +60,6 @@ impl WideCode {
         let counts = run.fuel.is_some();
         let mut wanted = every;
         if let Some(first) = self.first.get() {
-            if is_for(first, every, counts) {
-                return Ok(first.clone());
-            }
             let others = self.others.lock();
             if others.len() + 1 >= VARIANTS {
                 wanted = 0;

@@ -179,13 +179,6 @@ impl GraphCollector<'_> {
 
     /// Returns the number of nodes with a copy for each call.
     fn size_of(&self, function: &CheckedFunction) -> usize {
-        let size = |node: &CheckedNode| match node {
-            CheckedNode::Call(index) => {
-                let name = function.callees.get(*index as usize).map(|callee| callee.name);
-                name.and_then(|name| self.sizes.get(&name).copied().flatten()).unwrap_or(1)
-            }
-            _ => 1,
-        };
-        function.nodes.iter().map(size).fold(0, usize::saturating_add)
+        function.size_with_copies(|name| self.sizes.get(&name).copied().flatten())
     }
 }

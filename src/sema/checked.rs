@@ -236,6 +236,19 @@ impl CheckedFunction {
         self.parameters.len() as u32
     }
 
+    /// Returns the number of its nodes, where a call counts as many as the callee has, as far as
+    /// `size_of` knows that; saturates.
+    pub fn size_with_copies(&self, size_of: impl Fn(Name) -> Option<usize>) -> usize {
+        let size = |node: &CheckedNode| match node {
+            CheckedNode::Call(index) => {
+                let callee = self.callees.get(*index as usize);
+                callee.and_then(|callee| size_of(callee.name)).unwrap_or(1)
+            }
+            _ => 1,
+        };
+        self.nodes.iter().map(size).fold(0, usize::saturating_add)
+    }
+
     /// Returns whether it has a loop.
     pub fn has_loop(&self) -> bool {
         self.nodes.contains(&CheckedNode::For)

@@ -23,6 +23,16 @@ fn engines() -> Vec<(String, Engine)> {
     configs.into_iter().filter_map(started).collect()
 }
 
+/// Returns the kernel of a function in each of these engines.
+fn kernels(definitions: &str, function: &str) -> Vec<(String, Kernel)> {
+    let made = |(name, engine): (String, Engine)| {
+        let mut context = engine.context().expect("a context starts");
+        context.eval(definitions).expect("it is right");
+        (name, context.kernel(function).expect("it is defined"))
+    };
+    engines().into_iter().map(made).collect()
+}
+
 /// Functions with everything that a wide lowering has to get right.
 const FUNCTIONS: &str = "
     var scale = 1.5, limit = 40
@@ -58,10 +68,7 @@ const FUNCTIONS: &str = "
 
 #[test]
 fn a_single_nan_of_any_pattern_is_the_same_one() {
-    for (name, engine) in engines() {
-        let mut context = engine.context().expect("a context starts");
-        context.eval("def id(x) x").expect("it is right");
-        let kernel = context.kernel("id").expect("it is defined");
+    for (name, kernel) in kernels("def id(x) x", "id") {
         for row in [0, 1, 15, 16, 4095, 4096, 4999] {
             for pattern in [0x7ff8_0000_0000_0000, 0xfff8_0000_0000_0000, 0x7ff8_dead_beef_0001_u64] {
                 let mut column: Vec<f64> = (0..5000).map(f64::from).collect();
@@ -78,10 +85,7 @@ fn a_single_nan_of_any_pattern_is_the_same_one() {
 
 #[test]
 fn rows_before_the_one_where_fuel_ends_have_the_same_nan() {
-    for (name, engine) in engines() {
-        let mut context = engine.context().expect("a context starts");
-        context.eval("def f(x) (for i = 0, i < 3 || x == 900 in i) : x").expect("it is right");
-        let kernel = context.kernel("f").expect("it is defined");
+    for (name, kernel) in kernels("def f(x) (for i = 0, i < 3 || x == 900 in i) : x", "f") {
         let mut column: Vec<f64> = (0..2000).map(f64::from).collect();
         column[5] = f64::from_bits(0xfff8_0000_0000_0001);
         let mut output = vec![7.0; column.len()];
