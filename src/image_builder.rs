@@ -6,11 +6,13 @@ use crate::config::{Config, Mode};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::host::library::mathematics_in;
 use crate::image::{ImageSource, WrittenVersion, target_of, write};
 use crate::image_target::ImageTarget;
 use crate::prelude::Prelude;
 use crate::processor::{FeatureSet, Processor};
 use crate::source::Source;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Makes an image of programs and the modules that they import. Nothing of them is run:
@@ -63,6 +65,9 @@ pub struct BuiltImage {
     pub texts: Vec<String>,
     /// The names that were wanted and are not defined.
     pub unknown: Vec<String>,
+    /// The functions of the mathematical library that these texts name: no program in the image
+    /// calls others.
+    pub(crate) mathematics: BTreeSet<&'static str>,
 }
 
 /// What was compiled for a kind of processor.
@@ -178,7 +183,9 @@ impl ImageBuilder {
             bytes: version.packs.iter().map(Vec::len).sum(),
         };
         let names = texts.iter().map(|text| text.source.name().to_owned()).collect();
-        Ok(BuiltImage { bytes, versions: versions.iter().map(version).collect(), texts: names, unknown })
+        let versions = versions.iter().map(version).collect();
+        let mathematics = texts.iter().flat_map(|text| mathematics_in(text.source.text())).collect();
+        Ok(BuiltImage { bytes, versions, texts: names, unknown, mathematics })
     }
 
     /// Runs a prelude. Returns it with what it has left.

@@ -7,6 +7,8 @@ use crate::executable::BUILD_MARK;
 use crate::image::{SIZE_SYMBOL, START_SYMBOL};
 use crate::terminal::file::write_atomically;
 use crate::terminal::replacement::target;
+use kal_math::uncalled_symbols;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -67,8 +69,9 @@ pub(super) enum LinkingError {
 pub(super) enum Linked<'a> {
     /// A shared object with nothing else.
     Image,
-    /// An executable with the runtime.
-    Executable,
+    /// An executable with the runtime, as far as a program needs it that calls these functions of
+    /// the mathematical library only.
+    Executable { mathematics: &'a BTreeSet<&'static str> },
     /// A shared library with the runtime, this C source, the header that it includes, by name and
     /// text, and only these symbols.
     Library { source: &'a str, header: (&'a str, &'a str), exports: &'a [String] },
@@ -98,7 +101,11 @@ pub(super) fn link(
         std::fs::write(&path, bytes).map_err(failed(&path)).map(|()| path)
     };
     write("image.bin", image)?;
-    let mut inputs = vec![write("image.s", assembler(linked).as_bytes())?];
+    let left_out = match linked {
+        Linked::Executable { mathematics } => uncalled_symbols(|name| mathematics.contains(name)),
+        Linked::Image | Linked::Library { .. } => Vec::new(),
+    };
+    let mut inputs = vec![write("image.s", assembler(linked, &left_out).as_bytes())?];
     if let Linked::Library { source, header: (name, text), .. } = linked {
         write(name, text.as_bytes())?;
         inputs.push(write("library.c", source.as_bytes())?);
@@ -107,7 +114,7 @@ pub(super) fn link(
     let mut options: Vec<OsString> = match linked {
         Linked::Image => ["-shared", "-nostdlib"].map(OsString::from).to_vec(),
         // A tenth of the start less than with relocations and another library.
-        Linked::Executable => ["-no-pie", "-static-libgcc"].map(OsString::from).to_vec(),
+        Linked::Executable { .. } => ["-no-pie", "-static-libgcc"].map(OsString::from).to_vec(),
         Linked::Library { exports, .. } => {
             let script = write("exports.map", version_script(exports).as_bytes())?;
             let script = joined("-Wl,--version-script=", script);
@@ -121,8 +128,12 @@ pub(super) fn link(
         options.push(runtime()?.into());
         options.extend(["-Wl,--gc-sections", "-Wl,-s", "-Wl,--as-needed"].map(OsString::from));
         let unwinding: &[&str] =
-            if linked == Linked::Executable { &["-lgcc_eh", "-lgcc"] } else { &["-lgcc_s"] };
+            if matches!(linked, Linked::Executable { .. }) { &["-lgcc_eh", "-lgcc"] } else { &["-lgcc_s"] };
         options.extend(unwinding.iter().chain(&SYSTEM_LIBRARIES).map(OsString::from));
+    }
+    if !left_out.is_empty() {
+        let wrapped: String = left_out.iter().map(|symbol| format!("-Wl,--wrap={symbol}\n")).collect();
+        options.push(joined("@", write("left-out.options", wrapped.as_bytes())?));
     }
     options.extend(["-o".into(), made.clone().into()]);
     // The assembler looks for what it includes there.
@@ -174,8 +185,9 @@ fn run(options: &[OsString], arguments: &LinkArguments) -> Result<(), LinkingErr
     Ok(())
 }
 
-/// Returns the assembler file that includes an image, and starts the program in it.
-fn assembler(linked: Linked<'_>) -> String {
+/// Returns the assembler file that includes an image, and starts the program in it. The functions
+/// of these symbols are left out: what is called in their place is called by mistake.
+fn assembler(linked: Linked<'_>, left_out: &[String]) -> String {
     let mut text = format!(
         "\t.section .rodata.kal,\"a\",@progbits
 \t.globl {START_SYMBOL}
@@ -193,7 +205,7 @@ fn assembler(linked: Linked<'_>) -> String {
 \t.size {SIZE_SYMBOL}, 8
 "
     );
-    if linked == Linked::Executable {
+    if matches!(linked, Linked::Executable { .. }) {
         let _ = write!(
             text,
             "\t.text
@@ -208,6 +220,12 @@ main:
 \tret
 "
         );
+    }
+    for symbol in left_out {
+        let _ = write!(text, "\t.globl __wrap_{symbol}\n__wrap_{symbol}:\n");
+    }
+    if !left_out.is_empty() {
+        text.push_str("\tjmp kal_left_out@PLT\n");
     }
     text + "\t.section .note.GNU-stack,\"\",@progbits\n"
 }

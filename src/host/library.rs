@@ -2,6 +2,9 @@
 //! call. Help, completion and signatures read this table; the functions
 //! themselves are in [`super`].
 
+use kal_math::{BinaryFunction, UnaryFunction};
+use std::collections::HashSet;
+
 /// The help of a library function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LibraryEntry {
@@ -23,6 +26,20 @@ impl LibraryEntry {
     pub fn signature(&self) -> String {
         format!("{}({})", self.name, self.parameters)
     }
+}
+
+/// Returns the functions of the mathematical library that a text names, or that an operator in it
+/// is. Comments count as well.
+pub(crate) fn mathematics_in(text: &str) -> impl Iterator<Item = &'static str> {
+    let words: HashSet<_> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let unary = UnaryFunction::ALL.iter().map(|function| function.name());
+    let all = unary.chain(BinaryFunction::ALL.iter().map(|function| function.name()));
+    let has_power = text.contains('^');
+    all.filter(move |name| match *name {
+        "pow" => has_power || words.contains("pow"),
+        "log" => words.contains("log") || words.contains("ln"),
+        name => words.contains(name),
+    })
 }
 
 macro_rules! library {

@@ -184,6 +184,38 @@ pub fn sin_cos(build: Build) -> Option<TwoPointer> {
     two("sin_cos", build)
 }
 
+/// Returns the symbols of the C functions that are not called in a program that calls only the
+/// functions for which `is_called` is true, with one double or with two at once: all other
+/// functions, and all lanes forms. A linker that leaves them out leaves out most of this crate.
+pub fn uncalled_symbols(is_called: impl Fn(&str) -> bool) -> Vec<String> {
+    let (one, lanes): (&[&str], &[&str]) = if cfg!(target_arch = "x86_64") {
+        (&["baseline", "fma"], &["lanes_baseline", "lanes_fma", "lanes_avx512"])
+    } else {
+        (&["baseline"], &["lanes_baseline"])
+    };
+    let mut symbols = Vec::new();
+    let mut add = |name: &str, forms: &[&str]| {
+        symbols.extend(forms.iter().map(|form| format!("kal_math_{name}_{form}")));
+    };
+    let unary = UNARY.iter().map(|function| function.name);
+    for name in unary.chain(BINARY.iter().map(|function| function.name)) {
+        add(name, lanes);
+        if !is_called(name) {
+            add(name, one);
+        }
+    }
+    for (name, _) in TWO {
+        let is_called = match *name {
+            "sin_cos" => is_called("sin") && is_called("cos"),
+            name => is_called(name),
+        };
+        if !is_called {
+            add(name, &["two_baseline", "two_fma"]);
+        }
+    }
+    symbols
+}
+
 function_type!(UnaryFunction, UnaryPointer, UnaryLanesPointer, UNARY, "one double");
 function_type!(BinaryFunction, BinaryPointer, BinaryLanesPointer, BINARY, "two doubles");
 
