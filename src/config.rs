@@ -11,6 +11,7 @@ use crate::prelude::Prelude;
 use crate::processor::Processor;
 use crate::runtime::on_thread_stack;
 use crate::status::{Compilation, CompileObserver};
+use crate::syntax::is_identifier;
 use crate::tier::{Level, TierUp};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -93,9 +94,9 @@ pub struct Config {
     pub(crate) prelude: Option<Arc<Prelude>>,
     /// Whether programs are preludes: they have no effects outside of their context.
     pub(crate) is_for_prelude: bool,
-    hosts: Vec<(String, u32, Closure)>,
+    hosts: Vec<(OfferedName, u32, Closure)>,
     hosts_on_thread_stack: bool,
-    foreign: Vec<(String, Option<PathBuf>)>,
+    foreign: Vec<(OfferedName, Option<PathBuf>)>,
 }
 
 impl Config {
@@ -398,7 +399,7 @@ impl Config {
         arity: u32,
         function: impl Fn(&mut Call<'_>) -> Result<f64, HostError> + Send + Sync + 'static,
     ) -> Self {
-        self.hosts.push((name.into(), arity, Arc::new(function)));
+        self.hosts.push((OfferedName::new(name.into()), arity, Arc::new(function)));
         self
     }
 
@@ -448,7 +449,7 @@ impl Config {
     #[must_use]
     #[allow(unsafe_code)]
     pub unsafe fn allow_extern(mut self, name: impl Into<String>, library: Option<PathBuf>) -> Self {
-        self.foreign.push((name.into(), library));
+        self.foreign.push((OfferedName::new(name.into()), library));
         self
     }
 
@@ -460,18 +461,14 @@ impl Config {
             table.call_in(on_thread_stack);
         }
         for (name, arity, closure) in &self.hosts {
-            if !crate::syntax::is_identifier(name) {
-                return Err(Error::BadName(name.clone()));
-            }
+            let name = name.checked()?;
             if *arity > MOST_ARGUMENTS {
-                return Err(Error::TooManyArguments(name.clone()));
+                return Err(Error::TooManyArguments(name.to_owned()));
             }
             table.insert(names.intern(name), *arity, Callable::Closure(closure.clone()));
         }
         for (name, library) in &self.foreign {
-            if !crate::syntax::is_identifier(name) {
-                return Err(Error::BadName(name.clone()));
-            }
+            let name = name.checked()?;
             let is_standard = library.is_none() && table.get(names.intern(name)).is_some();
             if !is_standard {
                 // SAFETY: the caller of `allow_extern` has promised it.
@@ -483,6 +480,24 @@ impl Config {
             table.refuse_effects();
         }
         Ok(table)
+    }
+}
+
+/// The name by which programs are to call a function.
+#[derive(Clone)]
+struct OfferedName {
+    text: String,
+    is_identifier: bool,
+}
+
+impl OfferedName {
+    fn new(text: String) -> Self {
+        Self { is_identifier: is_identifier(&text), text }
+    }
+
+    /// Returns it, if programs can write it.
+    fn checked(&self) -> Result<&str, Error> {
+        if self.is_identifier { Ok(&self.text) } else { Err(Error::BadName(self.text.clone())) }
     }
 }
 

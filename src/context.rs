@@ -71,6 +71,7 @@ use crate::world::{Origin, World};
 use history::{Changed, History};
 use module_files::ModuleFiles;
 use notes::VariableNotes;
+use reading::FrontEnd;
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -92,6 +93,8 @@ use std::time::{Duration, Instant};
 /// ```
 pub struct Context {
     engine: Engine,
+    /// `None` if it runs what is in images only.
+    front_end: Option<FrontEnd>,
     backend: Backend,
     /// What every name means.
     world: World,
@@ -209,14 +212,20 @@ pub enum Outcome {
 }
 
 impl Context {
-    pub(crate) fn new(engine: &Engine) -> Result<Self, Error> {
-        Ok(Self::over(engine, Backend::new(engine)?))
+    /// Creates a context in which nothing is defined, whatever the engine's images say.
+    pub(crate) fn without_prelude(engine: &Engine) -> Result<Self, Error> {
+        Self::new(engine, Some(FrontEnd::WHOLE))
     }
 
-    /// Creates a context with this back end.
-    fn over(engine: &Engine, backend: Backend) -> Self {
+    fn new(engine: &Engine, front_end: Option<FrontEnd>) -> Result<Self, Error> {
+        Ok(Self::over(engine, Backend::new(engine)?, front_end))
+    }
+
+    /// Creates a context with this back end and front end.
+    fn over(engine: &Engine, backend: Backend, front_end: Option<FrontEnd>) -> Self {
         let mut context = Self {
             engine: engine.clone(),
+            front_end,
             backend,
             world: World::new(engine.operators().clone()),
             variables: HeldVariables::of(engine.variables()),
@@ -683,7 +692,13 @@ impl Engine {
     /// # Errors
     /// If the system has no memory for it, or the prelude has to run and fails.
     pub fn context(&self) -> Result<Context, Error> {
-        Context::begin(self)
+        Context::begin(self, Some(FrontEnd::WHOLE))
+    }
+
+    /// Creates a context that can run the texts of images only, as far as all of a text is there.
+    #[cfg(feature = "executable")]
+    pub(crate) fn context_of_image(&self) -> Result<Context, Error> {
+        Context::begin(self, None)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::diagnostic::suggest::{Budget, nearest};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::host::HostFunctions;
-use crate::library::{self, ModuleItem, ModuleReader, ReadModule};
+use crate::library::{self, ModuleFrontEnd, ModuleItem, ModuleReader, ReadModule};
 use crate::module::{Imports, MemberKind, Module, NameMistake, add_operators, parts, short_name, standard};
 use crate::name::{HeldName, Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction};
@@ -221,7 +221,9 @@ impl<'a> Draft<'a> {
             let outer = || self.outer?.imports().iter().find(|known| known.module.name.name() == name);
             self.modules.get(&name).or_else(|| Some(&outer()?.module)).cloned()
         };
-        let read = ModuleReader { engine, program: &*self, known: &known, keeps: false }.read(import)?;
+        let front_end = Some(ModuleFrontEnd::WHOLE);
+        let read =
+            ModuleReader { engine, program: &*self, known: &known, keeps: false, front_end }.read(import)?;
         let known = known(import.module.name());
         let module = read.last().map(|read| read.module.clone()).or(known);
         let Some(module) = module.filter(|module| module.name == import.module) else { return Ok(()) };

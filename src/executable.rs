@@ -76,7 +76,7 @@ fn open_standard_streams() {
 fn start(image: &Image, reporter: &mut Reporter) -> Result<Exit, Error> {
     let program = image.program().ok_or_else(|| Error::ImageRequired("there is no program in it".into()))?;
     let engine = Engine::with_config(config(image).keep_texts(false))?;
-    let mut context = engine.context()?;
+    let mut context = engine.context_of_image()?;
     context
         .set_arguments(std::env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect());
     interrupt::install(context.interrupt_handle(), None);

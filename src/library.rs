@@ -9,6 +9,7 @@
 #[cfg(feature = "cli")]
 mod contents;
 mod find;
+mod front_end;
 mod parse;
 mod project;
 mod scope;
@@ -19,24 +20,19 @@ pub(crate) use contents::ModuleContents;
 #[cfg(feature = "cli")]
 pub(crate) use find::{LibraryModule, folders_of_user, modules_of, read_up_to};
 
+pub(crate) use front_end::ModuleFrontEnd;
+
 use crate::cache::CheckedText;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::module::standard;
-use crate::module::{
-    ImportedModule, ImportedNames, Imports, MemberKind, Module, add_operators, by_name, parts,
-};
+use crate::module::{ImportedModule, ImportedNames, Imports, Module, add_operators, by_name};
 use crate::name::{HeldName, Name};
-use crate::sema::asked::{ReadingRecord, Recorder};
 use crate::sema::checked::CheckedFunction;
 use crate::sema::{self, CheckedItem, Environment, Extern, Import, SourcePlace};
 use crate::source::{Source, Span};
-use crate::syntax::ast::{Item, ItemKind};
-use crate::syntax::lexer::lex_polled;
 use crate::syntax::operator::Operators;
-use crate::syntax::parser::{ParseLimits, Parser};
-use crate::syntax::token::Tokens;
 use crate::text_cache::{KeptModule, KeptText};
 use crate::world::{BoundFunction, Layer, Layers};
 use find::ModulePlace;
@@ -56,6 +52,8 @@ pub(crate) struct ModuleReader<'a> {
     pub(crate) known: &'a dyn Fn(Name) -> Option<Arc<Module>>,
     /// Whether what is parsed is kept for later runs.
     pub(crate) keeps: bool,
+    /// `None` where modules are those of images only, all of them checked.
+    pub(crate) front_end: Option<ModuleFrontEnd>,
 }
 
 /// A module that was read and can be brought into force.
@@ -190,7 +188,11 @@ impl ModuleReader<'_> {
         /// The size of the stack segment that is added when less than that is left.
         const STACK_SEGMENT: usize = 4 << 20;
         stacker::maybe_grow(RED_ZONE, STACK_SEGMENT, || {
-            let module = self.find(name, place, folder, visited)?;
+            let module = match self.front_end {
+                Some(front_end) => (front_end.find)(self, name, place, folder, visited)?,
+                None => find::in_image(self.engine.module_in_images(name))
+                    .ok_or_else(|| not_in_image(name, place))?,
+            };
             let file = module.file.display().to_string();
             let known = (self.known)(name.name());
             let present =
@@ -227,11 +229,8 @@ impl ModuleReader<'_> {
                     }
                 }
                 None => {
-                    let tokens = self.tokens(&source)?;
-                    let parsed = ParsedModule::begin(name.clone(), &tokens, self.engine.names());
-                    let text = FoundText::Parsed(parsed);
-                    found.push(FoundModule { name: name.clone(), source: source.clone(), number: 0, text });
-                    self.parse_items(at, &tokens, found, visited)?;
+                    let parse = self.front_end.ok_or_else(|| not_in_image(name, place))?.parse;
+                    parse(self, name, &source, at, found, visited)?;
                 }
             }
             found[at].number = found.iter().map(|other| other.number).max().unwrap_or_default() + 1;
@@ -243,53 +242,6 @@ impl ModuleReader<'_> {
     fn stored(&self, name: &HeldName, source: &Source) -> Option<StoredModule> {
         let Some(CheckedText::Same(bytes)) = self.engine.open_cached(source, Some(name)) else { return None };
         StoredModule::new(name, source, bytes, self.engine.stored_environment()?)
-    }
-
-    fn tokens(&self, source: &Source) -> Result<Tokens, Vec<Diagnostic>> {
-        let (longest, poll) = (self.engine.config().limits.max_source_bytes, self.program.poll());
-        lex_polled(source, self.engine.names(), longest, &poll).map_err(|diagnostic| vec![diagnostic])
-    }
-
-    /// Parses the items of a module, whose operators are known by then.
-    fn parse_items(
-        &self,
-        at: usize,
-        tokens: &Tokens,
-        found: &mut Vec<FoundModule>,
-        visited: &mut VisitedFiles,
-    ) -> Result<(), Vec<Diagnostic>> {
-        let (source, names) = (tokens.source(), self.engine.names());
-        let limits = ParseLimits { max_nesting: self.engine.config().limits.max_nesting };
-        let mut parser = Parser::new(tokens, names, limits).polled(&self.program.poll());
-        let mut operators = Operators::new(names);
-        while let Some(item) = parser.next_item(&operators) {
-            let item = item.map_err(|errors| errors.diagnostics)?;
-            if let Some(import) = sema::import(&item, names) {
-                self.visit(&import.module, &import.place, source.folder(), found, visited)?;
-                let name = import.module.name();
-                let read = found.iter().find(|found| found.name.name() == name);
-                let offered = read.map(FoundModule::interface).or_else(|| (self.known)(name));
-                let offered = offered.unwrap_or_else(|| self.nothing(name));
-                self.add_operators(&import, offered, &mut operators)?;
-                found[at].parsed().into_iter().for_each(|parsed| parsed.imports.push(import.clone()));
-            }
-            let Some(module) = found[at].parsed() else { break };
-            match &item.kind {
-                ItemKind::Expression(_) | ItemKind::Effect(_) => {
-                    return Err(vec![refused_expression(source, item.span)]);
-                }
-                ItemKind::Definition(prototype, _) => {
-                    if let Some(fixity) = prototype.fixity {
-                        let function = module.operator(prototype.name.name, names);
-                        operators.define(fixity, function.name(), &[names.text(fixity.operator()), function]);
-                    }
-                }
-                ItemKind::Import(_) | ItemKind::Extern(_) | ItemKind::Variables(_) => {}
-            }
-            module.used.extend(parser.operators());
-            module.add(item, &operators, names);
-        }
-        Ok(())
     }
 
     /// Brings the operators of an import into force.
@@ -327,10 +279,9 @@ impl ModuleReader<'_> {
         let changed: Vec<_> = (0..found.len()).filter(|at| is_changed(&found[*at])).collect();
         for at in changed {
             let (name, source) = (found[at].name.clone(), found[at].source.clone());
-            let tokens = self.tokens(&source)?;
-            let parsed = ParsedModule::begin(name.clone(), &tokens, self.engine.names());
-            found[at].text = FoundText::Parsed(parsed);
-            self.parse_items(at, &tokens, found, visited)?;
+            let start = SourcePlace { source: source.clone(), span: Span::default() };
+            let parse = self.front_end.ok_or_else(|| not_in_image(&name, &start))?.parse;
+            parse(self, &name, &source, at, found, visited)?;
             layers.take(|layer| layer.module() == Some(&name));
         }
         Ok(layers)
@@ -412,20 +363,12 @@ impl ModuleReader<'_> {
             }
             let operators = self.imported_operators(&found, &interfaces);
             let FoundText::Parsed(parsed) = found.text else { continue };
+            // Who has parsed it checks it as well.
+            let Some(front_end) = self.front_end else { continue };
             let scope = ModuleScope::new(self.program, &module, &heads, &layers);
-            let keeps = self.keeps && self.engine.caches(&module.source);
-            let ParsedModule { items, used, .. } = parsed;
-            let (items, checked, records) = self.check_items(items, scope, keeps, &mut mistakes);
-            if let Some(operators) = operators.filter(|_| keeps) {
-                let is_own = |name: Name, kind: Option<MemberKind>| {
-                    let text = self.engine.names().text(name);
-                    parts(&text).is_some_and(|(qualifier, _)| *qualifier == *module.name)
-                        || kind.is_some_and(|kind| module.member(name, kind).is_some())
-                };
-                let record = ReadingRecord::of_module(&records, used.into_iter(), &operators, is_own);
-                kept.push((module.clone(), checked, record));
-            }
-            read.push(ReadModule { module, items: ModuleItems::Parsed(items) });
+            let checked = (front_end.check)(self, parsed, &module, scope, operators, &mut mistakes);
+            kept.extend(checked.kept.map(|(items, record)| (module.clone(), items, record)));
+            read.push(ReadModule { module, items: ModuleItems::Parsed(checked.items) });
         }
         if !mistakes.is_empty() {
             return Err(mistakes);
@@ -437,80 +380,6 @@ impl ModuleReader<'_> {
             }
         }
         Ok(read)
-    }
-
-    /// Checks the items of a module. Returns them, and if they are kept for later runs, as
-    /// they were checked, with what that asked.
-    fn check_items(
-        &self,
-        items: Vec<(Item, Arc<Operators>)>,
-        mut scope: ModuleScope<'_>,
-        keeps: bool,
-        mistakes: &mut Vec<Diagnostic>,
-    ) -> (Vec<ModuleItem>, Vec<CheckedItem>, Vec<ReadingRecord>) {
-        let nothing = Operators::new(self.engine.names());
-        let (mut read, mut kept, mut records) = (Vec::new(), Vec::new(), Vec::new());
-        for (item, operators) in items {
-            let recorder = keeps.then(|| Recorder::new(&scope, &nothing, Vec::new(), item.names.clone()));
-            let environment: &dyn Environment = match &recorder {
-                Some(recorder) => recorder,
-                None => &scope,
-            };
-            let checked = sema::check(&item, environment);
-            records.extend(recorder.map(Recorder::record));
-            kept.extend(checked.as_ref().ok().filter(|_| keeps).cloned());
-            match checked {
-                Ok(CheckedItem::Definition(function, _)) => {
-                    read.push(ModuleItem::Function(function, operators));
-                }
-                Ok(CheckedItem::Variables(function, variables)) => {
-                    scope.declare(variables.iter().copied());
-                    read.push(ModuleItem::Variables(function, variables));
-                }
-                Ok(CheckedItem::Extern(declared)) => read.push(ModuleItem::Extern(declared)),
-                Ok(CheckedItem::Import(_) | CheckedItem::Expression(_) | CheckedItem::Effect(_)) => {}
-                Err(found) => mistakes.extend(found),
-            }
-        }
-        (read, kept, records)
-    }
-
-    /// Finds the file of a module. A program does not mean itself, though it has the name of a
-    /// module: `import math` in `math.kal`.
-    fn find(
-        &self,
-        name: &HeldName,
-        place: &SourcePlace,
-        folder: Option<&Path>,
-        visited: &VisitedFiles,
-    ) -> Result<ModulePlace, Vec<Diagnostic>> {
-        let looked = find::places(name, folder, &self.engine.config().library_paths);
-        let looked =
-            looked.map_err(|error| not_read(place, format!("the module `{name}` cannot be found"), error))?;
-        let importer = (place.source.folder(), Path::new(place.source.name()).file_name());
-        let is_program = |candidate: &ModulePlace| {
-            importer == (Some(&*candidate.library), candidate.file.file_name())
-                && visited.values().all(|file| Path::new(file) != candidate.file)
-        };
-        let others: Vec<_> = looked.iter().filter(|candidate| !is_program(candidate)).cloned().collect();
-        let in_images = self.engine.module_in_images(name);
-        let found = find::find(&others, name, in_images).or_else(|| find::find(&looked, name, in_images));
-        found.ok_or_else(|| {
-            let looked: Vec<_> = looked.iter().map(|place| place.file.display().to_string()).collect();
-            if let Some(module) = name.strip_suffix(".kal") {
-                let help = format!("a module is named without the ending of its file: `import {module}`");
-                return not_read(place, format!("there is no module `{name}`"), help);
-            }
-            let help = match (looked.as_slice(), standard::import_of(name), standard::nearest_module(name)) {
-                ([], _, _) => "this program may import nothing: no folder is searched".to_owned(),
-                (_, Some(import), _) => import,
-                (places, _, Some(near)) => {
-                    format!("did you mean `{near}`? There is no {}", places.join(", and no "))
-                }
-                (places, _, None) => format!("there is no {}", places.join(", and no ")),
-            };
-            not_read(place, format!("there is no module `{name}`"), help)
-        })
     }
 
     /// Reads the file of a module.
@@ -527,6 +396,11 @@ impl ModuleReader<'_> {
 
 /// The file of each module that has been met.
 type VisitedFiles = FxHashMap<HeldName, String>;
+
+/// Returns the error for a module that only a front end could read, where there is none.
+fn not_in_image(name: &HeldName, place: &SourcePlace) -> Vec<Diagnostic> {
+    not_read(place, format!("the module `{name}` is not in the image"), "build the program again".to_owned())
+}
 
 fn not_read(place: &SourcePlace, message: String, help: String) -> Vec<Diagnostic> {
     let error = Diagnostic::error(ErrorCode::UnknownModule, &place.source, place.span, message);
@@ -557,13 +431,6 @@ pub(crate) fn unknown_name(import: &Import, module: &Module) -> Option<Diagnosti
     let spelling = || meant().map(|meant| format!("did you mean `{meant}`?"));
     let help = standard::hidden_help(module, name).or_else(spelling);
     Some(error.with_note("not defined there").with_any_help(help))
-}
-
-fn refused_expression(source: &Source, span: Span) -> Diagnostic {
-    let message = "a library only defines".to_owned();
-    let error = Diagnostic::error(ErrorCode::UnknownModule, source, span, message);
-    let help = format!("to run it as a program: `kal {}`", source.name());
-    error.with_note("an expression").with_help(help)
 }
 
 /// Returns the error for an import whose qualifier is that of another module.

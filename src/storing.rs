@@ -3,6 +3,7 @@
 use crate::cache::{
     BuiltText, Cache, CacheEvent, CompilePolicy, EngineCache, PackParts, StoredEngine, UpdatePolicy,
 };
+use crate::codegen::HAS_COMPILER;
 use crate::context::Context;
 use crate::engine::{Engine, EngineInner};
 use crate::error::Error;
@@ -108,7 +109,8 @@ impl EngineInner {
         }
         let parts = if policy == CompilePolicy::None { PackParts::Text } else { PackParts::All };
         let mut texts = self.packs_for_image(cache, target_of(features), parts);
-        if matches!(policy, CompilePolicy::Aot | CompilePolicy::Executed) {
+        // Baseline code is made at first calls, and for them only.
+        if HAS_COMPILER && matches!(policy, CompilePolicy::Aot | CompilePolicy::Executed) {
             self.compile_ahead(cache, policy, &mut texts).map_err(|error| error.to_string())?;
         }
         let info = self.config().image_info(false);
@@ -131,7 +133,7 @@ impl EngineInner {
         let ahead = Engine::with_config(self.config().clone().for_image(Processor::Native))?;
         let called: Vec<String> = cache.store().called().into_iter().collect();
         for source in cache.opened_programs() {
-            let mut context = Context::new(&ahead)?;
+            let mut context = Context::without_prelude(&ahead)?;
             // One that goes on from another text cannot be read alone: it keeps its code.
             if context.run_all(&source).is_err() {
                 continue;

@@ -1,5 +1,6 @@
 //! Contexts that begin with what a prelude has left.
 
+use super::reading::FrontEnd;
 use super::{Context, Error, Evaluation};
 use crate::cache::ImageText;
 use crate::engine::Engine;
@@ -10,12 +11,12 @@ use std::sync::Arc;
 
 impl Context {
     /// Creates a context that begins as the engine's images say.
-    pub(super) fn begin(engine: &Engine) -> Result<Self, Error> {
-        let Some(prelude) = &engine.config().prelude else { return Self::new(engine) };
+    pub(super) fn begin(engine: &Engine, front_end: Option<FrontEnd>) -> Result<Self, Error> {
+        let Some(prelude) = &engine.config().prelude else { return Self::new(engine, front_end) };
         let reason = match engine.prelude_failure() {
             Some(reason) => reason.to_owned(),
             None => {
-                let mut context = Self::new(engine)?;
+                let mut context = Self::new(engine, front_end)?;
                 let Some(reason) = context.patch(prelude)? else {
                     context.beginning = Beginning::Snapshot;
                     return Ok(context);
@@ -23,7 +24,7 @@ impl Context {
                 reason
             }
         };
-        let mut context = Self::new(engine)?;
+        let mut context = Self::new(engine, front_end)?;
         context.run_all(&prelude.source)?;
         context.beginning = Beginning::Run { reason };
         Ok(context)

@@ -24,12 +24,12 @@ impl Context {
     ) -> Result<Self, Error> {
         let mut context = match engine.config().limits.fuel {
             None if counts => {
-                let mut counting = Self::over(engine, Backend::counting(engine)?);
+                let mut counting = Self::over(engine, Backend::counting(engine)?, None);
                 counting.fuel = Some(u64::MAX);
                 counting.note_watch();
                 counting
             }
-            Some(_) | None => Self::new(engine)?,
+            Some(_) | None => Self::new(engine, None)?,
         };
         context.hold_variables(variables)?;
         for name in variables {

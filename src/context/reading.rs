@@ -14,6 +14,7 @@ use crate::config::Mode;
 use crate::debugger::Debugger;
 use crate::engine::Engine;
 use crate::float_environment::{DefaultEnvironment, as_host};
+use crate::library::ModuleFrontEnd;
 use crate::sema::asked::{ReadingRecord, Recorder};
 use crate::sema::{self, CheckedItem, Environment};
 use crate::source::Source;
@@ -30,8 +31,39 @@ use std::time::Instant;
 /// An item that can be run, or why not.
 type ItemRead = Result<Arc<CachedItem>, Error>;
 
+/// Runs an item, which was known or has just been read.
+type RunItem<'r> = dyn FnMut(&mut Context, &mut Progress, ItemRead, bool) -> ControlFlow<()> + 'r;
+
+/// What reads texts that no image has. It is reached by pointers, so that a program that runs what
+/// is in its image only is linked without it.
+#[derive(Clone, Copy)]
+pub(super) struct FrontEnd {
+    /// [`Context::read_text`].
+    read: fn(&mut Context, &Source, &mut Progress, Option<&Limit>, &mut RunItem<'_>) -> ControlFlow<()>,
+    /// [`Context::text_before_opening`].
+    before_opening: fn(&mut Context, SharedParts, &Source) -> Option<StoredText>,
+    /// [`Context::edited_text`].
+    edit: fn(&mut Context, SharedParts, &Source) -> Option<StoredText>,
+    pub(super) modules: ModuleFrontEnd,
+}
+
+impl FrontEnd {
+    /// The front end.
+    pub(super) const WHOLE: Self = Self {
+        read: Context::read_text,
+        before_opening: Context::text_before_opening,
+        edit: Context::edited_text,
+        modules: ModuleFrontEnd::WHOLE,
+    };
+}
+
+/// Returns the error for a text that only a front end could read, where there is none.
+fn no_front_end() -> Error {
+    Error::ImageRequired("a part of the program is not in it".to_owned())
+}
+
 /// The place in a text up to which items have been run.
-struct Progress {
+pub(super) struct Progress {
     /// The text in the cache; `None` once reading it has met a mistake.
     cached: Option<Arc<CachedText>>,
     /// The text as it is kept for later runs, if only for these; `None` once reading it
@@ -75,8 +107,6 @@ impl Context {
         if engine.mode() == Mode::Eager && opened.is_none() && source.text().contains("def") {
             Engine::warm_up();
         }
-        let limits = engine.config().limits;
-        let poll = self.poll();
         // A debugger finds places by the source it has been given.
         let keeps_items = engine.config().keeps_texts;
         let is_for_later = engine.caches(source);
@@ -92,7 +122,7 @@ impl Context {
                 (StoredText::new(bytes, source, known).ok(), None)
             }
             (Some(CheckedText::Earlier(bytes)), Some(_)) if keeps && !keeps_items && may_take_layer => {
-                let before = self.parsing(|context| context.before_opening(bytes.clone(), source));
+                let before = self.before_opening(&bytes, source);
                 let earlier = before.is_some().then_some(bytes);
                 (before, earlier)
             }
@@ -107,10 +137,6 @@ impl Context {
             cached.restore(stored, keeps_items);
         }
         let source = cached.as_ref().map_or(source, |text| text.source()).clone();
-        let mut pieces = match Pieces::new(&source, engine.names(), limits.max_source_bytes) {
-            Ok(pieces) => pieces.polled(&poll),
-            Err(diagnostic) => return each(self, Err(Error::Invalid(vec![diagnostic]))),
-        };
         let limit = match self.limit() {
             Ok(limit) => limit,
             Err(error) => return each(self, Err(error)),
@@ -163,34 +189,60 @@ impl Context {
         while let Some(item) = progress.known(self, limit.as_ref()) {
             run(self, &mut progress, item, true)?;
         }
-        if progress.is_at_end() {
-            progress.opening.finish(self);
-            return ControlFlow::Continue(());
+        if !progress.is_at_end() {
+            match self.front_end {
+                Some(front_end) => (front_end.read)(self, &source, &mut progress, limit.as_ref(), &mut run)?,
+                None => run(self, &mut progress, Err(no_front_end()), false)?,
+            }
         }
+        progress.opening.finish(self);
+        ControlFlow::Continue(())
+    }
+
+    /// Reads what follows the items that are known, and passes each item to `run`.
+    pub(super) fn read_text(
+        &mut self,
+        source: &Source,
+        progress: &mut Progress,
+        limit: Option<&Limit>,
+        run: &mut RunItem<'_>,
+    ) -> ControlFlow<()> {
+        let (engine, poll) = (self.engine.clone(), self.poll());
+        let limits = engine.config().limits;
+        let mut pieces = match Pieces::new(source, engine.names(), limits.max_source_bytes) {
+            Ok(pieces) => pieces.polled(&poll),
+            Err(diagnostic) => return run(self, progress, Err(Error::Invalid(vec![diagnostic])), false),
+        };
         // What comes before an item can explain a mistake in it.
         pieces.skip_to(progress.last);
         while let Some(tokens) = self.parsing(|_| pieces.next()) {
             let limits = ParseLimits { max_nesting: limits.max_nesting };
             let mut parser = Parser::new(&tokens, engine.names(), limits).polled(&poll);
             loop {
-                while let Some(item) = progress.known(self, limit.as_ref()) {
-                    run(self, &mut progress, item, true)?;
+                while let Some(item) = progress.known(self, limit) {
+                    run(self, progress, item, true)?;
                 }
                 parser.skip_to(progress.end);
-                let Some(item) = self.parsing(|context| context.next_item(&mut parser, &mut progress)) else {
+                let Some(item) = self.parsing(|context| context.next_item(&mut parser, progress)) else {
                     break;
                 };
                 if item.is_err() {
                     parser.refuse();
                 }
                 let intended = if item.is_err() { parser.intended() } else { Vec::new() };
-                run(self, &mut progress, item, false)?;
-                progress.refused.extend(&source, intended, engine.names());
+                run(self, progress, item, false)?;
+                progress.refused.extend(source, intended, engine.names());
             }
         }
-        progress.complete(&engine, &source);
-        progress.opening.finish(self);
+        progress.complete(&engine, source);
         ControlFlow::Continue(())
+    }
+
+    /// Returns what comes before the opening of an earlier text, if a text begins with the same
+    /// items.
+    fn before_opening(&mut self, earlier: &SharedParts, source: &Source) -> Option<StoredText> {
+        let front_end = self.front_end?;
+        self.parsing(|context| (front_end.before_opening)(context, earlier.clone(), source))
     }
 
     /// Runs `work`, and counts its time as parsing.
@@ -306,7 +358,11 @@ impl Progress {
     fn compare(&mut self, context: &mut Context, earlier: SharedParts) {
         let Some(cached) = self.cached.clone() else { return };
         let read_before = context.items_read;
-        match context.parsing(|context| context.edited_text(earlier, cached.source())) {
+        let front_end = context.front_end;
+        let edit = |front_end: FrontEnd| {
+            context.parsing(|context| (front_end.edit)(context, earlier, cached.source()))
+        };
+        match front_end.and_then(edit) {
             Some(text) => {
                 if context.items_read > read_before && !std::mem::replace(&mut self.has_parsed, true) {
                     context.parsed_units += 1;

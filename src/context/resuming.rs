@@ -78,7 +78,7 @@ impl Context {
         let values =
             SavedValues { variables: self.variable_bits(), random: self.outside.state.random.state() };
         // Reading it again is what shows that it can be resumed.
-        let mut copy = Self::new(&self.engine)?;
+        let mut copy = Self::new(&self.engine, self.front_end)?;
         self.engine.begin_session(&script);
         let mut bytes = saved_session::beginning(script.text(), &values);
         let packed = copy.run_all(&script).map(|()| {

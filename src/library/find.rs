@@ -58,11 +58,16 @@ pub(super) struct ModulePlace {
 /// the standard library.
 pub(super) fn find(places: &[ModulePlace], module: &str, in_images: Option<&Source>) -> Option<ModulePlace> {
     let in_file = places.iter().find(|place| place.file.is_file()).cloned();
-    in_file.or_else(|| {
-        let source = in_images.cloned().or_else(|| standard::source(module))?;
-        let file = source.name().into();
-        Some(ModulePlace { library: PathBuf::new(), file, embedded: Some(source) })
-    })
+    in_file.or_else(|| in_image(in_images)).or_else(|| standard::source(module).map(embedded))
+}
+
+/// Returns a module that is in an image.
+pub(super) fn in_image(found: Option<&Source>) -> Option<ModulePlace> {
+    found.cloned().map(embedded)
+}
+
+fn embedded(source: Source) -> ModulePlace {
+    ModulePlace { library: PathBuf::new(), file: source.name().into(), embedded: Some(source) }
 }
 
 /// Returns what can be read from a file, up to a number of bytes.
