@@ -15,6 +15,7 @@ use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    list_standard_library();
     #[cfg(feature = "compiler")]
     let llvm = compiler::prepare();
     #[cfg(not(feature = "compiler"))]
@@ -75,6 +76,25 @@ fn add_settings(hasher: &mut blake3::Hasher, variables: &[&str]) {
     for variable in variables {
         add(hasher, format!("{:?}", env::var(variable).ok()).as_bytes());
     }
+}
+
+/// Writes the functions that each module of the standard library offers, for help in programs
+/// that are linked without its texts.
+fn list_standard_library() {
+    let mut files = Vec::new();
+    sources(Path::new("src/module/standard"), &mut files);
+    files.sort();
+    let name = |line: &str| Some(line.strip_prefix("def ")?.split_once('(')?.0.to_owned());
+    let offered = |file: &PathBuf| {
+        let text = fs::read_to_string(file).expect("the sources are readable");
+        let names: Vec<_> = text.lines().filter_map(name).filter(|name| !name.starts_with('_')).collect();
+        let module = file.file_stem().and_then(|name| name.to_str()).expect("it has a name").to_owned();
+        format!("({module:?}, &{names:?})")
+    };
+    let modules: Vec<_> = files.iter().map(offered).collect();
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let text = format!("&[{}]", modules.join(", "));
+    fs::write(out.join("standard_library.rs"), text).expect("the folder of the build is writable");
 }
 
 /// Adds the files below a folder.

@@ -95,24 +95,15 @@ pub(crate) struct EngineInner {
     jit: SteadyCell<Arc<Jit>>,
     deadlines: Deadlines,
     texts: TextCache,
+    at_end: Option<AtEnd>,
 }
 
-impl Engine {
-    /// Creates an engine with the default configuration.
-    ///
-    /// # Errors
-    /// If the compiler cannot work in this process.
-    pub fn new() -> Result<Self, Error> {
-        Self::with_config(Config::new())
-    }
+/// What ends the threads of an engine, and writes what it keeps.
+pub(crate) type AtEnd = fn(&EngineInner);
 
-    /// Creates an engine.
-    ///
-    /// # Errors
-    /// [`Error::BadName`] or [`Error::TooManyArguments`] for a host function
-    /// that programs could not call; [`Error::NoCompiler`] if the mode needs the
-    /// compiler and the feature `compiler` is off.
-    pub fn with_config(config: Config) -> Result<Self, Error> {
+impl Engine {
+    /// Creates an engine for which that is called when its last handle is dropped.
+    pub(crate) fn ending(config: Config, at_end: Option<AtEnd>) -> Result<Self, Error> {
         Self::check_mode(config.mode)?;
         let missing = config.processor.features().without(FeatureSet::present());
         if !config.is_for_image && !missing.is_empty() {
@@ -149,6 +140,7 @@ impl Engine {
             names,
             hosts,
             variables: Arc::default(),
+            at_end,
             jit: SteadyCell::new(),
             texts: TextCache::default(),
         })))
@@ -483,14 +475,25 @@ fn reading_identity(limits: &Limits, names: &Names, hosts: &HostFunctions) -> Fi
     Fingerprint::of("kal 2026 environment", writer)
 }
 
+impl Drop for EngineInner {
+    fn drop(&mut self) {
+        self.at_end.unwrap_or(Self::close)(self);
+        self.texts.clear();
+    }
+}
+
 impl EngineInner {
-    /// Ends its threads, and writes its cache. The last handle has been dropped.
-    pub(crate) fn end(&self) {
+    /// Ends its threads.
+    fn close(&self) {
         if let Some(jit) = self.jit.get() {
             jit.close();
         }
+    }
+
+    /// Ends its threads, and writes its cache.
+    pub(crate) fn end(&self) {
+        self.close();
         self.write_cache(drop);
-        self.texts.clear();
     }
 
     pub(crate) fn config(&self) -> &Config {

@@ -75,7 +75,8 @@ fn open_standard_streams() {
 
 fn start(image: &Image, reporter: &mut Reporter) -> Result<Exit, Error> {
     let program = image.program().ok_or_else(|| Error::ImageRequired("there is no program in it".into()))?;
-    let engine = Engine::with_config(config(image).keep_texts(false))?;
+    // It keeps nothing for later runs.
+    let engine = Engine::ending(config(image).keep_texts(false), None)?;
     let mut context = engine.context_of_image()?;
     context
         .set_arguments(std::env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect());

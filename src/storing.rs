@@ -1,9 +1,11 @@
-//! Storing engines: their texts and their code, in one file, for later ones.
+//! Engines that store their texts and their code: in the cache when they end, and in one file
+//! for later ones.
 
 use crate::cache::{
     BuiltText, Cache, CacheEvent, CompilePolicy, EngineCache, PackParts, StoredEngine, UpdatePolicy,
 };
 use crate::codegen::HAS_COMPILER;
+use crate::config::Config;
 use crate::context::Context;
 use crate::engine::{Engine, EngineInner};
 use crate::error::Error;
@@ -15,6 +17,24 @@ use crate::world::{StoredText, WrittenText};
 use std::path::Path;
 
 impl Engine {
+    /// Creates an engine with the default configuration.
+    ///
+    /// # Errors
+    /// If the compiler cannot work in this process.
+    pub fn new() -> Result<Self, Error> {
+        Self::with_config(Config::new())
+    }
+
+    /// Creates an engine.
+    ///
+    /// # Errors
+    /// [`Error::BadName`] or [`Error::TooManyArguments`] for a host function
+    /// that programs could not call; [`Error::NoCompiler`] if the mode needs the
+    /// compiler and the feature `compiler` is off.
+    pub fn with_config(config: Config) -> Result<Self, Error> {
+        Self::ending(config, Some(EngineInner::write_at_end))
+    }
+
     /// Writes all texts that have been read, and their code, to a file that
     /// [`Config::engine_cache`](crate::Config::engine_cache) loads: as the compile policy of the engine's own cache says.
     /// Values of variables, and what belongs to the host, are not in it.
@@ -56,6 +76,12 @@ impl Engine {
 }
 
 impl EngineInner {
+    /// Writes what the engine keeps, and ends it.
+    fn write_at_end(&self) {
+        self.update_engine_cache();
+        self.end();
+    }
+
     /// Writes the engine's cache, if its update policy says so.
     fn update_engine_cache(&self) {
         let Some((engine_cache, cache)) = self.config().engine_cache.as_ref().zip(self.cache()) else {
@@ -153,12 +179,5 @@ impl EngineInner {
             }
         }
         Ok(())
-    }
-}
-
-impl Drop for EngineInner {
-    fn drop(&mut self) {
-        self.update_engine_cache();
-        self.end();
     }
 }

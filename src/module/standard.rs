@@ -21,6 +21,9 @@ const MODULES: &[(&str, &str)] = &[
     ("stats", include_str!("standard/stats.kal")),
 ];
 
+/// The functions that modules offer, by the names of the modules.
+const OFFERED: &[(&str, &[&str])] = include!(concat!(env!("OUT_DIR"), "/standard_library.rs"));
+
 /// Returns the text of a module.
 pub fn source(module: &str) -> Option<Source> {
     let (name, text) = MODULES.iter().find(|(name, _)| *name == module)?;
@@ -35,7 +38,7 @@ pub fn sources() -> impl Iterator<Item = (&'static str, Source)> {
 
 /// Returns the name of the module that a misspelt name means.
 pub fn nearest_module(name: &str) -> Option<&'static str> {
-    nearest(name, MODULES.iter().map(|(module, _)| *module))
+    nearest(name, OFFERED.iter().map(|(module, _)| *module))
 }
 
 /// Returns what to import instead of a module that is not there, if it is the name of a function
@@ -45,8 +48,8 @@ pub fn import_of(name: &str) -> Option<String> {
         name.rsplit_once('.').map_or((None, name), |(module, member)| (Some(module), member));
     let is_meant =
         |module: &str, offered: &str| known.is_none_or(|known| known == module) && offered == member;
-    let mut modules = MODULES.iter();
-    let (module, _) = modules.find(|(module, text)| offered(text).any(|name| is_meant(module, name)))?;
+    let mut modules = OFFERED.iter();
+    let (module, _) = modules.find(|(module, names)| names.iter().any(|name| is_meant(module, name)))?;
     Some(format!("`{member}` is a function of the module `{module}`: `import {module}({member})`"))
 }
 
@@ -68,8 +71,8 @@ pub fn import_help(function: &str, imports: &Imports) -> Option<String> {
 /// Returns help about a function that a module does not offer, but the module of the standard
 /// library that it hides.
 pub fn hidden_help(module: &Module, member: &str) -> Option<String> {
-    let (name, text) = MODULES.iter().find(|(name, _)| **name == *module.name)?;
-    let is_meant = !module.source.is_of_standard_library() && offered(text).any(|name| name == member);
+    let (name, offered) = OFFERED.iter().find(|(name, _)| **name == *module.name)?;
+    let is_meant = !module.source.is_of_standard_library() && offered.contains(&member);
     let file = module.source.name();
     is_meant.then(|| format!("`{name}` is {file}, which hides the module `{name}` of the standard library"))
 }
@@ -93,12 +96,6 @@ pub fn misspelt_help(function: &str, imports: &Imports, budget: &Budget) -> Opti
 /// Returns the functions of modules that are not imported, with their modules.
 fn not_imported(imports: &Imports) -> impl Iterator<Item = (&'static str, &'static str)> {
     let is_imported = |module: &str| imports.iter().any(|import| *import.module.name == *module);
-    let modules = MODULES.iter().filter(move |(module, _)| !is_imported(module));
-    modules.flat_map(|(module, text)| offered(text).map(move |name| (*module, name)))
-}
-
-/// Returns the names that the definitions of a module begin with, but for private ones.
-fn offered(text: &str) -> impl Iterator<Item = &str> {
-    let name = |line| Some(str::strip_prefix(line, "def ")?.split_once('(')?.0);
-    text.lines().filter_map(name).filter(|name| !name.starts_with('_'))
+    let modules = OFFERED.iter().filter(move |(module, _)| !is_imported(module));
+    modules.flat_map(|(module, names)| names.iter().map(move |name| (*module, *name)))
 }
