@@ -54,6 +54,7 @@ use crate::float_environment::{DefaultEnvironment, as_host};
 use crate::host::{HostFunctions, Output};
 use crate::host::{NumberInput, Outside};
 use crate::interrupt::InterruptHandle;
+use crate::library::ModuleFrontEnd;
 use crate::module::{Imports, MemberKind, NameMistake};
 use crate::name::{HeldName, Name, Names};
 use crate::prelude::Beginning;
@@ -71,7 +72,6 @@ use crate::world::{Origin, World};
 use history::{Changed, History};
 use module_files::ModuleFiles;
 use notes::VariableNotes;
-use reading::FrontEnd;
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -93,8 +93,7 @@ use std::time::{Duration, Instant};
 /// ```
 pub struct Context {
     engine: Engine,
-    /// `None` if it runs what is in images only.
-    front_end: Option<FrontEnd>,
+    front_end: FrontEnd,
     backend: Backend,
     /// What every name means.
     world: World,
@@ -131,6 +130,22 @@ pub struct Context {
     heeds_earlier: bool,
     beginning: Beginning,
     evaluation: Evaluation,
+}
+
+/// How a context reads texts. It is reached by pointers, so that a program that has one without
+/// a reader is linked without what that needs.
+#[derive(Clone, Copy)]
+struct FrontEnd {
+    items: fn(&mut Context, &Source, IfUnchanged, Interest, &mut Each<'_>) -> ControlFlow<()>,
+    modules: Option<ModuleFrontEnd>,
+}
+
+impl FrontEnd {
+    /// The front end.
+    const WHOLE: Self = Self { items: Context::items_of_text, modules: Some(ModuleFrontEnd::WHOLE) };
+
+    /// Reads what is in images only.
+    const NONE: Self = Self { items: Context::items_of_image, modules: None };
 }
 
 /// A callback for the outcome of each item of a source, which decides whether
@@ -214,15 +229,15 @@ pub enum Outcome {
 impl Context {
     /// Creates a context in which nothing is defined, whatever the engine's images say.
     pub(crate) fn without_prelude(engine: &Engine) -> Result<Self, Error> {
-        Self::new(engine, Some(FrontEnd::WHOLE))
+        Self::new(engine, FrontEnd::WHOLE)
     }
 
-    fn new(engine: &Engine, front_end: Option<FrontEnd>) -> Result<Self, Error> {
+    fn new(engine: &Engine, front_end: FrontEnd) -> Result<Self, Error> {
         Ok(Self::over(engine, Backend::new(engine)?, front_end))
     }
 
     /// Creates a context with this back end and front end.
-    fn over(engine: &Engine, backend: Backend, front_end: Option<FrontEnd>) -> Self {
+    fn over(engine: &Engine, backend: Backend, front_end: FrontEnd) -> Self {
         let mut context = Self {
             engine: engine.clone(),
             front_end,
@@ -294,21 +309,27 @@ impl Context {
 
     fn last_value(&mut self, source: &Source) -> Result<Option<f64>, Error> {
         let mut result = Ok(None);
-        let _ = self.items(source, IfUnchanged::Replace, Interest::Values, &mut |_, outcome| {
-            match outcome {
-                Ok(Outcome::Value(value)) => result = Ok(Some(value)),
-                Ok(
-                    Outcome::Defined { .. }
-                    | Outcome::Unchanged { .. }
-                    | Outcome::Extern { .. }
-                    | Outcome::Imported { .. }
-                    | Outcome::Declared { .. }
-                    | Outcome::Done,
-                ) => {}
-                Err(error) => result = Err(error),
-            }
-            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
+        let _ = (self.front_end.items)(
+            self,
+            source,
+            IfUnchanged::Replace,
+            Interest::Values,
+            &mut |_, outcome| {
+                match outcome {
+                    Ok(Outcome::Value(value)) => result = Ok(Some(value)),
+                    Ok(
+                        Outcome::Defined { .. }
+                        | Outcome::Unchanged { .. }
+                        | Outcome::Extern { .. }
+                        | Outcome::Imported { .. }
+                        | Outcome::Declared { .. }
+                        | Outcome::Done,
+                    ) => {}
+                    Err(error) => result = Err(error),
+                }
+                if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            },
+        );
         self.submit();
         result
     }
@@ -336,7 +357,7 @@ impl Context {
     /// All changes of one call are one step of [`undo`](Self::undo), including
     /// those that `each` makes.
     pub fn run(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
-        let flow = self.items(source, IfUnchanged::Replace, Interest::Everything, each);
+        let flow = (self.front_end.items)(self, source, IfUnchanged::Replace, Interest::Everything, each);
         self.submit();
         flow
     }
@@ -346,7 +367,7 @@ impl Context {
     /// earlier run has checked and the [cache](crate::Config::cache) has kept, can be taken
     /// over as a whole, at the start of a program: it costs what is used of it.
     pub fn run_for_values(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
-        let flow = self.items(source, IfUnchanged::Replace, Interest::Shown, each);
+        let flow = (self.front_end.items)(self, source, IfUnchanged::Replace, Interest::Shown, each);
         self.submit();
         flow
     }
@@ -355,7 +376,7 @@ impl Context {
     /// equal to the present ones: their code is kept, and so is that of their
     /// callers. Layout and comments do not matter.
     pub fn update(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
-        let flow = self.items(source, IfUnchanged::Keep, Interest::Everything, each);
+        let flow = (self.front_end.items)(self, source, IfUnchanged::Keep, Interest::Everything, each);
         self.submit();
         flow
     }
@@ -692,13 +713,13 @@ impl Engine {
     /// # Errors
     /// If the system has no memory for it, or the prelude has to run and fails.
     pub fn context(&self) -> Result<Context, Error> {
-        Context::begin(self, Some(FrontEnd::WHOLE))
+        Context::begin(self, FrontEnd::WHOLE)
     }
 
     /// Creates a context that can run the texts of images only, as far as all of a text is there.
     #[cfg(feature = "executable")]
     pub(crate) fn context_of_image(&self) -> Result<Context, Error> {
-        Context::begin(self, None)
+        Context::begin(self, FrontEnd::NONE)
     }
 }
 

@@ -127,8 +127,11 @@
 //! from that kind, over a complete one. To make one, a context reads the
 //! program and compiles what its expressions call in place of running them
 //! (`context::ahead`). An engine that is given an image finds in it what others find in the
-//! cache, and runs its code where it is mapped from the file. An executable is an image that is linked with this crate without its compiler, and
-//! so is a library for C. What has no code there, the baseline compiler compiles.
+//! cache, and runs its code where it is mapped from the file. An executable is an image that is
+//! linked with this crate without its compiler, and so is a library for C. What has no code there,
+//! the baseline compiler compiles. An executable has no front end, either, and only the
+//! mathematical functions that its texts name: a context reaches its front end by pointers, so the
+//! linker leaves out what none leads to.
 //!
 //! **What an engine keeps is held, and what is not held is used again**: names,
 //! variables, slots and code. A name is a number; a checked function, a

@@ -9,9 +9,9 @@
 #[cfg(feature = "cli")]
 mod contents;
 mod find;
-mod front_end;
 mod parse;
 mod project;
+mod reading;
 mod scope;
 mod stored;
 
@@ -20,8 +20,6 @@ pub(crate) use contents::ModuleContents;
 #[cfg(feature = "cli")]
 pub(crate) use find::{LibraryModule, folders_of_user, modules_of, read_up_to};
 
-pub(crate) use front_end::ModuleFrontEnd;
-
 use crate::cache::CheckedText;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Diagnostic, ErrorCode};
@@ -29,6 +27,7 @@ use crate::engine::Engine;
 use crate::module::standard;
 use crate::module::{ImportedModule, ImportedNames, Imports, Module, add_operators, by_name};
 use crate::name::{HeldName, Name};
+use crate::sema::asked::ReadingRecord;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::{self, CheckedItem, Environment, Extern, Import, SourcePlace};
 use crate::source::{Source, Span};
@@ -54,6 +53,62 @@ pub(crate) struct ModuleReader<'a> {
     pub(crate) keeps: bool,
     /// `None` where modules are those of images only, all of them checked.
     pub(crate) front_end: Option<ModuleFrontEnd>,
+}
+
+/// The front end of modules. It is reached by pointers, so that a program that needs none is
+/// linked without it.
+#[derive(Clone, Copy)]
+pub(crate) struct ModuleFrontEnd {
+    find: FindModule,
+    parse: ParseModule,
+    check: CheckModule,
+}
+
+/// [`ModuleReader::find`].
+type FindModule = fn(
+    &ModuleReader<'_>,
+    &HeldName,
+    &SourcePlace,
+    Option<&Path>,
+    &VisitedFiles,
+) -> Result<ModulePlace, Vec<Diagnostic>>;
+
+/// [`ModuleReader::parse`].
+type ParseModule = fn(
+    &ModuleReader<'_>,
+    &HeldName,
+    &Source,
+    usize,
+    &mut Vec<FoundModule>,
+    &mut VisitedFiles,
+) -> Result<(), Vec<Diagnostic>>;
+
+/// [`ModuleReader::check_module`].
+type CheckModule = fn(
+    &ModuleReader<'_>,
+    ParsedModule,
+    &Module,
+    ModuleScope<'_>,
+    Option<Operators>,
+    &mut Vec<Diagnostic>,
+) -> CheckedModule;
+
+impl ModuleFrontEnd {
+    /// The front end.
+    pub(crate) const WHOLE: Self = Self {
+        find: |reader, name, place, folder, visited| reader.find(name, place, folder, visited),
+        parse: |reader, name, source, at, found, visited| reader.parse(name, source, at, found, visited),
+        check: |reader, parsed, module, scope, operators, mistakes| {
+            reader.check_module(parsed, module, scope, operators, mistakes)
+        },
+    };
+}
+
+/// A module that was parsed and checked.
+struct CheckedModule {
+    items: Vec<ModuleItem>,
+    /// What is kept for later runs: the items as they were checked, and what that asked.
+    kept: Option<(Vec<CheckedItem>, ReadingRecord)>,
 }
 
 /// A module that was read and can be brought into force.

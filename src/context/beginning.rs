@@ -1,7 +1,6 @@
 //! Contexts that begin with what a prelude has left.
 
-use super::reading::FrontEnd;
-use super::{Context, Error, Evaluation};
+use super::{Context, Error, Evaluation, FrontEnd};
 use crate::cache::ImageText;
 use crate::engine::Engine;
 use crate::fingerprint::Fingerprint;
@@ -11,7 +10,7 @@ use std::sync::Arc;
 
 impl Context {
     /// Creates a context that begins as the engine's images say.
-    pub(super) fn begin(engine: &Engine, front_end: Option<FrontEnd>) -> Result<Self, Error> {
+    pub(super) fn begin(engine: &Engine, front_end: FrontEnd) -> Result<Self, Error> {
         let Some(prelude) = &engine.config().prelude else { return Self::new(engine, front_end) };
         let reason = match engine.prelude_failure() {
             Some(reason) => reason.to_owned(),

@@ -32,11 +32,7 @@ struct OpeningEnvironment<'a> {
 impl Context {
     /// Returns what comes before the opening of an earlier text, if a text begins with the same
     /// items.
-    pub(super) fn text_before_opening(
-        &mut self,
-        earlier: SharedParts,
-        source: &Source,
-    ) -> Option<StoredText> {
+    pub(super) fn before_opening(&mut self, earlier: SharedParts, source: &Source) -> Option<StoredText> {
         let engine = self.engine.clone();
         let earlier = EditedText::new(earlier, source, engine.stored_environment()?)?;
         let text = earlier.before_opening()?;

@@ -24,7 +24,7 @@ impl Context {
         let read = {
             // One of which a function was removed is read again.
             let known = |name| self.world.module(name).filter(|module| self.is_whole(module)).cloned();
-            let front_end = self.front_end.map(|front_end| front_end.modules);
+            let front_end = self.front_end.modules;
             ModuleReader { engine: &self.engine, program: self, known: &known, keeps: true, front_end }
                 .read(import)
         };

@@ -1,6 +1,6 @@
 //! Contexts that have some functions of another one, and nothing else.
 
-use super::Context;
+use super::{Context, FrontEnd};
 use crate::backend::Backend;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -24,12 +24,12 @@ impl Context {
     ) -> Result<Self, Error> {
         let mut context = match engine.config().limits.fuel {
             None if counts => {
-                let mut counting = Self::over(engine, Backend::counting(engine)?, None);
+                let mut counting = Self::over(engine, Backend::counting(engine)?, FrontEnd::NONE);
                 counting.fuel = Some(u64::MAX);
                 counting.note_watch();
                 counting
             }
-            Some(_) | None => Self::new(engine, None)?,
+            Some(_) | None => Self::new(engine, FrontEnd::NONE)?,
         };
         context.hold_variables(variables)?;
         for name in variables {

@@ -14,7 +14,6 @@ use crate::config::Mode;
 use crate::debugger::Debugger;
 use crate::engine::Engine;
 use crate::float_environment::{DefaultEnvironment, as_host};
-use crate::library::ModuleFrontEnd;
 use crate::sema::asked::{ReadingRecord, Recorder};
 use crate::sema::{self, CheckedItem, Environment};
 use crate::source::Source;
@@ -34,36 +33,32 @@ type ItemRead = Result<Arc<CachedItem>, Error>;
 /// Runs an item, which was known or has just been read.
 type RunItem<'r> = dyn FnMut(&mut Context, &mut Progress, ItemRead, bool) -> ControlFlow<()> + 'r;
 
-/// What reads texts that no image has. It is reached by pointers, so that a program that runs what
-/// is in its image only is linked without it.
+/// What reads what is not known of a text. It is reached by pointers, so that a program that runs
+/// what is in its image only is linked without it.
 #[derive(Clone, Copy)]
-pub(super) struct FrontEnd {
-    /// [`Context::read_text`].
-    read: fn(&mut Context, &Source, &mut Progress, Option<&Limit>, &mut RunItem<'_>) -> ControlFlow<()>,
-    /// [`Context::text_before_opening`].
+struct TextReader {
+    /// [`Context::read_rest`].
+    rest: fn(&mut Context, &Source, &mut Progress, Option<&Limit>, &mut RunItem<'_>) -> ControlFlow<()>,
+    /// [`Context::before_opening`].
     before_opening: fn(&mut Context, SharedParts, &Source) -> Option<StoredText>,
     /// [`Context::edited_text`].
-    edit: fn(&mut Context, SharedParts, &Source) -> Option<StoredText>,
-    pub(super) modules: ModuleFrontEnd,
+    edited: fn(&mut Context, SharedParts, &Source) -> Option<StoredText>,
 }
 
-impl FrontEnd {
-    /// The front end.
-    pub(super) const WHOLE: Self = Self {
-        read: Context::read_text,
-        before_opening: Context::text_before_opening,
-        edit: Context::edited_text,
-        modules: ModuleFrontEnd::WHOLE,
-    };
-}
+const READER: TextReader = TextReader {
+    rest: Context::read_rest,
+    before_opening: Context::before_opening,
+    edited: Context::edited_text,
+};
 
-/// Returns the error for a text that only a front end could read, where there is none.
-fn no_front_end() -> Error {
+/// Returns the error for a text that is not known, where nothing reads it.
+fn unread() -> Error {
     Error::ImageRequired("a part of the program is not in it".to_owned())
 }
 
 /// The place in a text up to which items have been run.
-pub(super) struct Progress {
+struct Progress {
+    reader: Option<TextReader>,
     /// The text in the cache; `None` once reading it has met a mistake.
     cached: Option<Arc<CachedText>>,
     /// The text as it is kept for later runs, if only for these; `None` once reading it
@@ -90,8 +85,31 @@ impl Context {
     /// Runs a source item by item, and passes the outcome of each to `each`
     /// until that breaks. The outcomes in which that is not interested may be
     /// left out.
-    pub(super) fn items(
+    pub(super) fn items_of_text(
         &mut self,
+        source: &Source,
+        if_unchanged: IfUnchanged,
+        interest: Interest,
+        each: &mut Each<'_>,
+    ) -> ControlFlow<()> {
+        self.items_read_by(Some(READER), source, if_unchanged, interest, each)
+    }
+
+    /// As [`items_of_text`](Self::items_of_text), of a source that is in an image. That parts of it
+    /// are not is an error.
+    pub(super) fn items_of_image(
+        &mut self,
+        source: &Source,
+        if_unchanged: IfUnchanged,
+        interest: Interest,
+        each: &mut Each<'_>,
+    ) -> ControlFlow<()> {
+        self.items_read_by(None, source, if_unchanged, interest, each)
+    }
+
+    fn items_read_by(
+        &mut self,
+        reader: Option<TextReader>,
         source: &Source,
         if_unchanged: IfUnchanged,
         interest: Interest,
@@ -122,7 +140,9 @@ impl Context {
                 (StoredText::new(bytes, source, known).ok(), None)
             }
             (Some(CheckedText::Earlier(bytes)), Some(_)) if keeps && !keeps_items && may_take_layer => {
-                let before = self.before_opening(&bytes, source);
+                let before = reader.and_then(|reader| {
+                    self.parsing(|context| (reader.before_opening)(context, bytes.clone(), source))
+                });
                 let earlier = before.is_some().then_some(bytes);
                 (before, earlier)
             }
@@ -149,6 +169,7 @@ impl Context {
         let has_parsed = self.items_read > read_before;
         self.parsed_units += u64::from(has_parsed);
         let mut progress = Progress {
+            reader,
             cached,
             kept,
             earlier,
@@ -190,9 +211,9 @@ impl Context {
             run(self, &mut progress, item, true)?;
         }
         if !progress.is_at_end() {
-            match self.front_end {
-                Some(front_end) => (front_end.read)(self, &source, &mut progress, limit.as_ref(), &mut run)?,
-                None => run(self, &mut progress, Err(no_front_end()), false)?,
+            match reader {
+                Some(reader) => (reader.rest)(self, &source, &mut progress, limit.as_ref(), &mut run)?,
+                None => run(self, &mut progress, Err(unread()), false)?,
             }
         }
         progress.opening.finish(self);
@@ -200,7 +221,7 @@ impl Context {
     }
 
     /// Reads what follows the items that are known, and passes each item to `run`.
-    pub(super) fn read_text(
+    fn read_rest(
         &mut self,
         source: &Source,
         progress: &mut Progress,
@@ -236,13 +257,6 @@ impl Context {
         }
         progress.complete(&engine, source);
         ControlFlow::Continue(())
-    }
-
-    /// Returns what comes before the opening of an earlier text, if a text begins with the same
-    /// items.
-    fn before_opening(&mut self, earlier: &SharedParts, source: &Source) -> Option<StoredText> {
-        let front_end = self.front_end?;
-        self.parsing(|context| (front_end.before_opening)(context, earlier.clone(), source))
     }
 
     /// Runs `work`, and counts its time as parsing.
@@ -358,11 +372,10 @@ impl Progress {
     fn compare(&mut self, context: &mut Context, earlier: SharedParts) {
         let Some(cached) = self.cached.clone() else { return };
         let read_before = context.items_read;
-        let front_end = context.front_end;
-        let edit = |front_end: FrontEnd| {
-            context.parsing(|context| (front_end.edit)(context, earlier, cached.source()))
+        let edited = |reader: TextReader| {
+            context.parsing(|context| (reader.edited)(context, earlier, cached.source()))
         };
-        match front_end.and_then(edit) {
+        match self.reader.and_then(edited) {
             Some(text) => {
                 if context.items_read > read_before && !std::mem::replace(&mut self.has_parsed, true) {
                     context.parsed_units += 1;

@@ -143,6 +143,14 @@ mod tests {
     use crate::name::Names;
 
     #[test]
+    fn what_a_text_names_may_be_called() {
+        let named = |text| mathematics_in(text).collect::<Vec<_>>();
+        assert_eq!(named("def sine(x) x # as sinus\n1 + 1"), [""; 0]);
+        assert_eq!(named("import math\nmath.sin(2) + cosh(3)"), ["cosh", "sin"]);
+        assert_eq!(named("2 ^ 0.3 + ln(3)"), ["log", "pow"]);
+    }
+
+    #[test]
     fn every_function_has_one_entry_that_fits() {
         let names = Names::new();
         let hosts = HostFunctions::standard(&names);

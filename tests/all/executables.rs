@@ -100,6 +100,69 @@ fn programs_say_the_same_as_executables() {
     assert!(complaints.is_empty(), "{} of {}:\n{}", complaints.len(), programs.len(), complaints.join("\n"));
 }
 
+/// How large an executable with a small program may be, in bytes.
+const SMALL: u64 = 2 << 20;
+
+#[test]
+fn an_executable_has_what_its_program_needs() {
+    let functions = ["log10", "lgamma", "erfc", "tgamma", "pow"];
+    let mut programs = vec![("sum".to_owned(), "1 + 1\n".to_owned())];
+    programs.extend(functions.map(|name| (name.to_owned(), call_of(name))));
+    // With a constant exponent, by the other name, with two at once, and in a module.
+    programs.extend(
+        [
+            ("power", "def f(x) x ^ 1.5\nf(7)\nread() ^ 0.1\n"),
+            ("ln", "def f(x) ln(x)\nf(7)\n"),
+            ("polar", "def f(r a) r * sin(a) + r * cos(a)\nf(2, 0.7)\n"),
+            (
+                "import",
+                "import stats\nimport complex\nstats.normal_cumulative(0.3, 0, 1)\ncomplex.argument(3, 4)\n",
+            ),
+            ("redefined", "def f(x) cosh(x)\ndef g(x) f(x)\ng(2)\ndef f(x) tanh(x)\ng(2)\n"),
+        ]
+        .map(|(name, text)| (name.to_owned(), text.to_owned())),
+    );
+    let folder = Folder::new();
+    let complaints = in_parallel(&programs, |(name, text)| {
+        let source = folder.write(&format!("{name}.kal"), text);
+        let made = build(&[&source, "-o", &folder.name(name)]);
+        let expected = finish(kal().arg(&source).stdin(Stdio::null()));
+        let ran = execute(&folder.path(name), &[], b"");
+        let size = std::fs::metadata(folder.path(name)).map_or(0, |data| data.len());
+        let is_same = (ran.out(), ran.err(), ran.code) == (expected.out(), expected.err(), Some(0));
+        let is_small = size <= if name == "sum" { SMALL } else { 2 * SMALL };
+        if is_same && is_small {
+            Ok(())
+        } else {
+            Err(format!("{name}, {size} bytes: {made:?} {ran:?}\ninstead of\n{expected:?}"))
+        }
+    });
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// Returns a program that calls a function, with constants and without.
+fn call_of(name: &str) -> String {
+    let more = if name == "pow" { ", 0.3" } else { "" };
+    format!("def f(x) {name}(x{more})\n{name}(2.5{more})\nf(7)\nf(read())\n")
+}
+
+#[test]
+fn an_executable_has_the_modules_that_it_was_built_with() {
+    let folder = Folder::new();
+    folder.write("rates.kal", "def rate(x) x * 2\n");
+    let source = folder.write("main.kal", "import rates\nrate(21)\n");
+    let made = build(&[&source, "-o", &folder.name("main")]);
+    assert_eq!((made.out(), made.err(), made.code), ("", "", Some(0)));
+    for text in [Some("def rate(x) x * 3\n"), None] {
+        match text {
+            Some(text) => _ = folder.write("rates.kal", text),
+            None => std::fs::remove_file(folder.path("rates.kal")).expect("it is there"),
+        }
+        let ran = finish(Command::new(folder.path("main")).current_dir(folder.0.path()));
+        assert_eq!((ran.out(), ran.err(), ran.code), ("42\n", "", Some(0)));
+    }
+}
+
 #[test]
 fn a_closed_standard_input_is_an_empty_one_and_an_ignored_interrupt_is_ignored() {
     let folder = Folder::new();

@@ -70,3 +70,22 @@ fn special_values_are_those_of_the_c_standard() {
     assert_eq!(m::sin(-0.0).to_bits(), (-0.0_f64).to_bits());
     assert_eq!(m::exp(-infinite).to_bits(), 0);
 }
+
+#[test]
+fn what_is_not_called_can_be_left_out() {
+    let of = |called: &[&str]| kal_math::uncalled_symbols(|name| called.contains(&name));
+    let has = |symbols: &[String], symbol: &str| symbols.iter().any(|known| known == symbol);
+    let nothing = of(&[]);
+    for symbol in ["kal_math_sin_fma", "kal_math_pow_baseline", "kal_math_sin_cos_two_fma"] {
+        assert!(has(&nothing, symbol), "{symbol}");
+    }
+    let mut different = nothing.clone();
+    different.sort();
+    different.dedup();
+    assert_eq!(different.len(), nothing.len());
+    let sine = of(&["sin"]);
+    let is_needed = |symbol: &str| has(&nothing, symbol) && !has(&sine, symbol);
+    assert!(is_needed("kal_math_sin_fma") && is_needed("kal_math_sin_two_fma"));
+    assert!(!is_needed("kal_math_sin_lanes_fma") && !is_needed("kal_math_sin_cos_two_fma"));
+    assert!(!has(&of(&["sin", "cos"]), "kal_math_sin_cos_two_fma"));
+}

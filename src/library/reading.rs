@@ -3,7 +3,7 @@
 use super::find::{self, ModulePlace};
 use super::parse::ParsedModule;
 use super::scope::ModuleScope;
-use super::{FoundModule, FoundText, ModuleItem, ModuleReader, VisitedFiles, not_read};
+use super::{CheckedModule, FoundModule, FoundText, ModuleItem, ModuleReader, VisitedFiles, not_read};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::module::{MemberKind, Module, parts, standard};
 use crate::name::{HeldName, Name};
@@ -18,66 +18,10 @@ use crate::syntax::token::Tokens;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The front end of modules. It is reached by pointers, so that a program that needs none is
-/// linked without it.
-#[derive(Clone, Copy)]
-pub(crate) struct ModuleFrontEnd {
-    pub(super) find: FindModule,
-    pub(super) parse: ParseModule,
-    pub(super) check: CheckModule,
-}
-
-/// [`ModuleReader::find`].
-type FindModule = fn(
-    &ModuleReader<'_>,
-    &HeldName,
-    &SourcePlace,
-    Option<&Path>,
-    &VisitedFiles,
-) -> Result<ModulePlace, Vec<Diagnostic>>;
-
-/// [`ModuleReader::parse`].
-type ParseModule = fn(
-    &ModuleReader<'_>,
-    &HeldName,
-    &Source,
-    usize,
-    &mut Vec<FoundModule>,
-    &mut VisitedFiles,
-) -> Result<(), Vec<Diagnostic>>;
-
-/// [`ModuleReader::check_module`].
-type CheckModule = fn(
-    &ModuleReader<'_>,
-    ParsedModule,
-    &Module,
-    ModuleScope<'_>,
-    Option<Operators>,
-    &mut Vec<Diagnostic>,
-) -> CheckedModule;
-
-impl ModuleFrontEnd {
-    /// The front end.
-    pub(crate) const WHOLE: Self = Self {
-        find: |reader, name, place, folder, visited| reader.find(name, place, folder, visited),
-        parse: |reader, name, source, at, found, visited| reader.parse(name, source, at, found, visited),
-        check: |reader, parsed, module, scope, operators, mistakes| {
-            reader.check_module(parsed, module, scope, operators, mistakes)
-        },
-    };
-}
-
-/// A module that was parsed and checked.
-pub(super) struct CheckedModule {
-    pub(super) items: Vec<ModuleItem>,
-    /// What is kept for later runs: the items as they were checked, and what that asked.
-    pub(super) kept: Option<(Vec<CheckedItem>, ReadingRecord)>,
-}
-
 impl ModuleReader<'_> {
     /// Finds the file of a module. A program does not mean itself, though it has the name of a
     /// module: `import math` in `math.kal`.
-    fn find(
+    pub(super) fn find(
         &self,
         name: &HeldName,
         place: &SourcePlace,
@@ -115,7 +59,7 @@ impl ModuleReader<'_> {
 
     /// Parses the module at a place among those that were found, or behind them, and what it
     /// imports.
-    fn parse(
+    pub(super) fn parse(
         &self,
         name: &HeldName,
         source: &Source,
@@ -177,7 +121,7 @@ impl ModuleReader<'_> {
     }
 
     /// Checks a module that was parsed, whose imports alone bring these operators into force.
-    fn check_module(
+    pub(super) fn check_module(
         &self,
         parsed: ParsedModule,
         module: &Module,
