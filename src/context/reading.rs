@@ -53,7 +53,7 @@ const READER: TextReader = TextReader {
 
 /// Returns the error for a text that is not known, where nothing reads it.
 fn unread() -> Error {
-    Error::ImageRequired("a part of the program is not in it".to_owned())
+    Error::ImageRequired("the program is damaged: a part of it cannot be read".to_owned())
 }
 
 /// The place in a text up to which items have been run.
