@@ -461,9 +461,23 @@ static inline uintptr_t code_in(uint32_t environment, uint32_t number) {{
     return (environment & ~0x3fu) == 0x1f80 ? __atomic_load_n(&codes[number], __ATOMIC_ACQUIRE) : 0;
 }}
 
-/* Returns a result after giving the host back its flags. */
+/* The register at an earlier call. */
+static uint32_t usual = 0x1fa0;
+
+/* Returns a result after giving the host back its flags. These are mostly those of the earlier
+   call, so they are taken from there: the processor goes on as it predicts that they are the same,
+   and does not wait until the register has been read. */
 static inline double returned(double result, uint32_t environment) {{
-    __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(environment), \"x\"(result));
+    const uint32_t expected = __atomic_load_n(&usual, __ATOMIC_RELAXED);
+    uint32_t written = expected;
+    /* The compiler is not to know that it is the same. */
+    __asm__ volatile(\"\" : \"+r\"(written));
+    if (expected == environment) {{
+        __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(written), \"x\"(result));
+    }} else {{
+        __atomic_store_n(&usual, environment, __ATOMIC_RELAXED);
+        __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(environment), \"x\"(result));
+    }}
     return result;
 }}
 

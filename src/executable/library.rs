@@ -67,13 +67,17 @@ impl Library {
 }
 
 impl LibraryContext {
-    /// Calls a function by its number.
+    /// Calls a function by its number, from the floating-point environment in force.
     ///
     /// # Errors
     /// If the call does not run to its end; [`Error::NoFunction`] for a number that is none.
     #[inline]
-    pub fn call(&mut self, function: usize, arguments: &[f64]) -> Result<f64, Error> {
-        let present = PresentEnvironment::read();
+    pub fn call(
+        &mut self,
+        function: usize,
+        arguments: &[f64],
+        present: PresentEnvironment,
+    ) -> Result<f64, Error> {
         let Some((_, handle)) = self.functions.get(function) else {
             return Err(Error::NoFunction(format!("number {function}")));
         };

@@ -1,8 +1,8 @@
 //! What the C source of a library calls, which `kal build --lib` writes. Every function
 //! catches panics, and records errors for the thread that called it.
 
-use kal::InterruptHandle;
 use kal::executable::{Library, LibraryContext, described};
+use kal::{InterruptHandle, PresentEnvironment, UseLock};
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,8 +29,7 @@ pub struct KalLibrary {
 pub struct KalContext {
     context: LibraryContext,
     interrupt: InterruptHandle,
-    /// Whether a thread uses it.
-    is_busy: AtomicBool,
+    lock: UseLock,
 }
 
 thread_local! {
@@ -142,7 +141,7 @@ unsafe fn create(library: &KalLibrary) -> Result<Box<KalContext>, String> {
     });
     let context = opened.library.context(functions).map_err(|error| described(&error))?;
     let interrupt = context.interrupt_handle();
-    Ok(Box::new(KalContext { context, interrupt, is_busy: AtomicBool::new(false) }))
+    Ok(Box::new(KalContext { context, interrupt, lock: UseLock::new() }))
 }
 
 /// Calls `work` with a context, unless another thread uses it, or the caller itself does.
@@ -157,22 +156,10 @@ unsafe fn with<T>(
         return Err("the context is null".to_owned());
     }
     // SAFETY: it is there, as the caller says; it is only read through this.
-    let is_busy = unsafe { &(*context).is_busy };
-    if is_busy.swap(true, Ordering::Acquire) {
-        return Err("the context is in use".to_owned());
-    }
-    let _use = ContextUse(is_busy);
+    let lock = unsafe { &(*context).lock };
+    let _using = lock.enter().ok_or_else(|| "the context is in use".to_owned())?;
     // SAFETY: nothing else uses it, as was found out above.
     work(unsafe { &mut (*context).context }).map_err(|error| described(&error))
-}
-
-/// The use of a context by a thread, which ends when this is dropped, in a panic as well.
-struct ContextUse<'a>(&'a AtomicBool);
-
-impl Drop for ContextUse<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
-    }
 }
 
 /// Creates a context of a library; null if that fails.
@@ -213,11 +200,12 @@ pub unsafe extern "C" fn kal_library_call(
     count: u32,
     result: *mut f64,
 ) -> c_int {
+    let present = PresentEnvironment::read();
     guarded(1, || {
         // SAFETY: as the caller says.
         let arguments = unsafe { slice::from_raw_parts(arguments, count as usize) };
         // SAFETY: as the caller says.
-        let value = unsafe { with(context, |context| context.call(function as usize, arguments)) }?;
+        let value = unsafe { with(context, |context| context.call(function as usize, arguments, present)) }?;
         if !result.is_null() {
             // SAFETY: as the caller says.
             unsafe { result.write(value) };
@@ -239,6 +227,7 @@ pub unsafe extern "C" fn kal_library_call_here(
     arguments: *const f64,
     count: u32,
 ) -> f64 {
+    let present = PresentEnvironment::read();
     guarded(f64::NAN, || {
         let mut context = DEFAULT.get();
         if context.is_null() {
@@ -252,7 +241,7 @@ pub unsafe extern "C" fn kal_library_call_here(
         let arguments = unsafe { slice::from_raw_parts(arguments, count as usize) };
         // SAFETY: only this thread knows it, frees it at its end, and a call does not lead back here.
         let context = unsafe { &mut (*context).context };
-        let value = context.call(function as usize, arguments).map_err(|error| described(&error))?;
+        let value = context.call(function as usize, arguments, present).map_err(|error| described(&error))?;
         // SAFETY: as the caller says.
         unsafe { publish(library, context, function) }?;
         Ok(value)
