@@ -307,29 +307,35 @@ impl Context {
         self.last_value(&Source::new("<eval>", text))
     }
 
+    /// Runs a source item by item, and passes the outcome of each to `each` until that breaks. The
+    /// outcomes in which that is not interested may be left out.
+    fn items(
+        &mut self,
+        source: &Source,
+        if_unchanged: IfUnchanged,
+        interest: Interest,
+        each: &mut Each<'_>,
+    ) -> ControlFlow<()> {
+        (self.front_end.items)(self, source, if_unchanged, interest, each)
+    }
+
     fn last_value(&mut self, source: &Source) -> Result<Option<f64>, Error> {
         let mut result = Ok(None);
-        let _ = (self.front_end.items)(
-            self,
-            source,
-            IfUnchanged::Replace,
-            Interest::Values,
-            &mut |_, outcome| {
-                match outcome {
-                    Ok(Outcome::Value(value)) => result = Ok(Some(value)),
-                    Ok(
-                        Outcome::Defined { .. }
-                        | Outcome::Unchanged { .. }
-                        | Outcome::Extern { .. }
-                        | Outcome::Imported { .. }
-                        | Outcome::Declared { .. }
-                        | Outcome::Done,
-                    ) => {}
-                    Err(error) => result = Err(error),
-                }
-                if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            },
-        );
+        let _ = self.items(source, IfUnchanged::Replace, Interest::Values, &mut |_, outcome| {
+            match outcome {
+                Ok(Outcome::Value(value)) => result = Ok(Some(value)),
+                Ok(
+                    Outcome::Defined { .. }
+                    | Outcome::Unchanged { .. }
+                    | Outcome::Extern { .. }
+                    | Outcome::Imported { .. }
+                    | Outcome::Declared { .. }
+                    | Outcome::Done,
+                ) => {}
+                Err(error) => result = Err(error),
+            }
+            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
         self.submit();
         result
     }
@@ -357,7 +363,7 @@ impl Context {
     /// All changes of one call are one step of [`undo`](Self::undo), including
     /// those that `each` makes.
     pub fn run(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
-        let flow = (self.front_end.items)(self, source, IfUnchanged::Replace, Interest::Everything, each);
+        let flow = self.items(source, IfUnchanged::Replace, Interest::Everything, each);
         self.submit();
         flow
     }
@@ -367,7 +373,7 @@ impl Context {
     /// earlier run has checked and the [cache](crate::Config::cache) has kept, can be taken
     /// over as a whole, at the start of a program: it costs what is used of it.
     pub fn run_for_values(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
-        let flow = (self.front_end.items)(self, source, IfUnchanged::Replace, Interest::Shown, each);
+        let flow = self.items(source, IfUnchanged::Replace, Interest::Shown, each);
         self.submit();
         flow
     }
@@ -376,7 +382,7 @@ impl Context {
     /// equal to the present ones: their code is kept, and so is that of their
     /// callers. Layout and comments do not matter.
     pub fn update(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
-        let flow = (self.front_end.items)(self, source, IfUnchanged::Keep, Interest::Everything, each);
+        let flow = self.items(source, IfUnchanged::Keep, Interest::Everything, each);
         self.submit();
         flow
     }
