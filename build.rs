@@ -83,6 +83,7 @@ fn add_settings(hasher: &mut blake3::Hasher, variables: &[&str]) {
 fn list_standard_library() {
     let mut files = Vec::new();
     sources(Path::new("src/module/standard"), &mut files);
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "kal"));
     files.sort();
     let name = |line: &str| Some(line.strip_prefix("def ")?.split_once('(')?.0.to_owned());
     let offered = |file: &PathBuf| {

@@ -83,6 +83,8 @@ pub struct Config {
     pub(crate) engine_cache: Option<EngineCache>,
     pub(crate) images: Vec<Image>,
     pub(crate) requires_images: bool,
+    /// Whether what was checked of the texts of images is used where their code cannot be.
+    pub(crate) uses_checked_texts: bool,
     pub(crate) processor: Processor,
     /// How many rows kernels compute at once; as many as are fastest if `None`.
     pub(crate) lanes: Option<u32>,
@@ -94,9 +96,12 @@ pub struct Config {
     pub(crate) prelude: Option<Arc<Prelude>>,
     /// Whether programs are preludes: they have no effects outside of their context.
     pub(crate) is_for_prelude: bool,
-    hosts: Vec<(OfferedName, u32, Closure)>,
+    hosts: Vec<(String, u32, Closure)>,
     hosts_on_thread_stack: bool,
-    foreign: Vec<(OfferedName, Option<PathBuf>)>,
+    foreign: Vec<(String, Option<PathBuf>)>,
+    /// The first name of a function that programs cannot write. It is looked for when the function
+    /// is added, so that who adds none is linked without a lexer.
+    bad_name: Option<String>,
 }
 
 impl Config {
@@ -124,6 +129,7 @@ impl Config {
             engine_cache: None,
             images: Vec::new(),
             requires_images: false,
+            uses_checked_texts: false,
             processor: Processor::Native,
             lanes: None,
             is_for_image: false,
@@ -133,6 +139,7 @@ impl Config {
             hosts: Vec::new(),
             hosts_on_thread_stack: false,
             foreign: Vec::new(),
+            bad_name: None,
         }
     }
 
@@ -231,7 +238,7 @@ impl Config {
         ImageInfo {
             kal: env!("CARGO_PKG_VERSION").to_owned(),
             level: self.level as u8,
-            counts_fuel: self.limits.fuel.is_some(),
+            fuel: self.limits.fuel,
             max_nesting: self.limits.max_nesting,
             is_program,
         }
@@ -399,7 +406,8 @@ impl Config {
         arity: u32,
         function: impl Fn(&mut Call<'_>) -> Result<f64, HostError> + Send + Sync + 'static,
     ) -> Self {
-        self.hosts.push((OfferedName::new(name.into()), arity, Arc::new(function)));
+        let name = self.checked(name.into());
+        self.hosts.push((name, arity, Arc::new(function)));
         self
     }
 
@@ -449,26 +457,36 @@ impl Config {
     #[must_use]
     #[allow(unsafe_code)]
     pub unsafe fn allow_extern(mut self, name: impl Into<String>, library: Option<PathBuf>) -> Self {
-        self.foreign.push((OfferedName::new(name.into()), library));
+        let name = self.checked(name.into());
+        self.foreign.push((name, library));
         self
+    }
+
+    /// Returns the name of a function, after noting whether programs can write it.
+    fn checked(&mut self, name: String) -> String {
+        if self.bad_name.is_none() && !is_identifier(&name) {
+            self.bad_name = Some(name.clone());
+        }
+        name
     }
 
     /// Creates the table of host functions that this describes.
     #[allow(unsafe_code)]
     pub(crate) fn hosts(&self, names: &Names) -> Result<HostFunctions, Error> {
+        if let Some(name) = &self.bad_name {
+            return Err(Error::BadName(name.clone()));
+        }
         let mut table = HostFunctions::standard(names);
         if self.hosts_on_thread_stack {
             table.call_in(on_thread_stack);
         }
         for (name, arity, closure) in &self.hosts {
-            let name = name.checked()?;
             if *arity > MOST_ARGUMENTS {
-                return Err(Error::TooManyArguments(name.to_owned()));
+                return Err(Error::TooManyArguments(name.clone()));
             }
             table.insert(names.intern(name), *arity, Callable::Closure(closure.clone()));
         }
         for (name, library) in &self.foreign {
-            let name = name.checked()?;
             let is_standard = library.is_none() && table.get(names.intern(name)).is_some();
             if !is_standard {
                 // SAFETY: the caller of `allow_extern` has promised it.
@@ -480,24 +498,6 @@ impl Config {
             table.refuse_effects();
         }
         Ok(table)
-    }
-}
-
-/// The name by which programs are to call a function.
-#[derive(Clone)]
-struct OfferedName {
-    text: String,
-    is_identifier: bool,
-}
-
-impl OfferedName {
-    fn new(text: String) -> Self {
-        Self { is_identifier: is_identifier(&text), text }
-    }
-
-    /// Returns it, if programs can write it.
-    fn checked(&self) -> Result<&str, Error> {
-        if self.is_identifier { Ok(&self.text) } else { Err(Error::BadName(self.text.clone())) }
     }
 }
 

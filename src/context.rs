@@ -132,8 +132,8 @@ pub struct Context {
     evaluation: Evaluation,
 }
 
-/// How a context reads texts. It is reached by pointers, so that a program that has one without
-/// a reader is linked without what that needs.
+/// How a context reads texts. It is reached by pointers, so that a program whose contexts have
+/// [`NONE`](Self::NONE) is linked without a parser.
 #[derive(Clone, Copy)]
 struct FrontEnd {
     items: fn(&mut Context, &Source, IfUnchanged, Interest, &mut Each<'_>) -> ControlFlow<()>,
@@ -141,10 +141,10 @@ struct FrontEnd {
 }
 
 impl FrontEnd {
-    /// The front end.
+    /// Reads any text.
     const WHOLE: Self = Self { items: Context::items_of_text, modules: Some(ModuleFrontEnd::WHOLE) };
 
-    /// Reads what is in images only.
+    /// Reads only texts whose checked items are in an image.
     const NONE: Self = Self { items: Context::items_of_image, modules: None };
 }
 
@@ -722,7 +722,7 @@ impl Engine {
         Context::begin(self, FrontEnd::WHOLE)
     }
 
-    /// Creates a context that can run the texts of images only, as far as all of a text is there.
+    /// Creates a context that runs only texts whose checked items are in an image.
     #[cfg(feature = "executable")]
     pub(crate) fn context_of_image(&self) -> Result<Context, Error> {
         Context::begin(self, FrontEnd::NONE)

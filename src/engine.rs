@@ -95,15 +95,34 @@ pub(crate) struct EngineInner {
     jit: SteadyCell<Arc<Jit>>,
     deadlines: Deadlines,
     texts: TextCache,
-    at_end: Option<AtEnd>,
+    at_end: AtEnd,
 }
 
-/// What ends the threads of an engine, and writes what it keeps.
+/// Ends the threads of an engine, and writes what it keeps, if it keeps anything. A pointer, so that
+/// a program whose engines keep nothing is linked without what writes.
 pub(crate) type AtEnd = fn(&EngineInner);
 
 impl Engine {
-    /// Creates an engine for which that is called when its last handle is dropped.
-    pub(crate) fn ending(config: Config, at_end: Option<AtEnd>) -> Result<Self, Error> {
+    /// Creates an engine with the default configuration.
+    ///
+    /// # Errors
+    /// If the compiler cannot work in this process.
+    pub fn new() -> Result<Self, Error> {
+        Self::with_config(Config::new())
+    }
+
+    /// Creates an engine.
+    ///
+    /// # Errors
+    /// [`Error::BadName`] or [`Error::TooManyArguments`] for a host function
+    /// that programs could not call; [`Error::NoCompiler`] if the mode needs the
+    /// compiler and the feature `compiler` is off.
+    pub fn with_config(config: Config) -> Result<Self, Error> {
+        Self::with_ending(config, EngineInner::write_at_end)
+    }
+
+    /// Creates an engine; `at_end` is called when its last handle is dropped.
+    pub(crate) fn with_ending(config: Config, at_end: AtEnd) -> Result<Self, Error> {
         Self::check_mode(config.mode)?;
         let missing = config.processor.features().without(FeatureSet::present());
         if !config.is_for_image && !missing.is_empty() {
@@ -442,7 +461,12 @@ fn cache(config: &Config) -> Result<(Option<Arc<Cache>>, Vec<String>), Error> {
         match image.packs(present, config.level, config.limits.fuel.is_some()) {
             Ok(found) => packs.extend(found),
             Err(failure) if config.requires_images => return Err(Error::ImageRequired(failure)),
-            Err(failure) => failures.push(failure),
+            Err(failure) => {
+                failures.push(failure);
+                if config.uses_checked_texts {
+                    packs.extend(image.checked_texts());
+                }
+            }
         }
     }
     let has_one = config.cache.is_some() || !packs.is_empty() || config.engine_cache.is_some();
@@ -477,14 +501,14 @@ fn reading_identity(limits: &Limits, names: &Names, hosts: &HostFunctions) -> Fi
 
 impl Drop for EngineInner {
     fn drop(&mut self) {
-        self.at_end.unwrap_or(Self::close)(self);
+        (self.at_end)(self);
         self.texts.clear();
     }
 }
 
 impl EngineInner {
     /// Ends its threads.
-    fn close(&self) {
+    pub(crate) fn close(&self) {
         if let Some(jit) = self.jit.get() {
             jit.close();
         }

@@ -9,7 +9,7 @@
 mod library;
 
 use crate::config::Config;
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineInner};
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
 use crate::image::Image;
@@ -75,8 +75,8 @@ fn open_standard_streams() {
 
 fn start(image: &Image, reporter: &mut Reporter) -> Result<Exit, Error> {
     let program = image.program().ok_or_else(|| Error::ImageRequired("there is no program in it".into()))?;
-    // It keeps nothing for later runs.
-    let engine = Engine::ending(config(image).keep_texts(false), None)?;
+    // It keeps nothing for later runs, and is linked without what would.
+    let engine = Engine::with_ending(config(image).keep_texts(false), EngineInner::close)?;
     let mut context = engine.context_of_image()?;
     context
         .set_arguments(std::env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect());
@@ -96,8 +96,10 @@ fn start(image: &Image, reporter: &mut Reporter) -> Result<Exit, Error> {
 pub(crate) fn config(image: &Image) -> Config {
     let info = image.info();
     let level = Level::ALL.into_iter().find(|level| *level as u8 == info.level).unwrap_or_default();
-    let limits = Limits { stack: STACK, max_nesting: info.max_nesting, ..Limits::default() };
-    Config::new().image(image.clone()).level(level).tier_up(TierUp::Never).limits(limits)
+    let limits = Limits { stack: STACK, max_nesting: info.max_nesting, fuel: info.fuel, ..Limits::default() };
+    let mut config = Config::new().image(image.clone()).level(level).tier_up(TierUp::Never).limits(limits);
+    config.uses_checked_texts = true;
+    config
 }
 
 /// The stack of programs, in bytes: that of the command.

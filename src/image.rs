@@ -77,8 +77,9 @@ pub struct ImageInfo {
     pub kal: String,
     /// The optimisation level of its code.
     pub level: u8,
-    /// Whether its code counts fuel.
-    pub counts_fuel: bool,
+    /// The fuel that each item of a program, and each call, may use; `None` if its code does not
+    /// count fuel.
+    pub fuel: Option<u64>,
     /// How deep expressions may be nested.
     pub max_nesting: u32,
     /// Whether the first text that is no module is a program, which an executable runs.
@@ -265,7 +266,7 @@ impl Image {
     /// # Errors
     /// If one is damaged.
     fn checked(mut self) -> Result<Self, ImageError> {
-        let mut packs = self.0.versions.iter().flat_map(|version| self.0.packs(version));
+        let mut packs = self.0.versions.iter().flat_map(|version| self.0.packs(version, true));
         if let Some(damaged) = packs.find(|pack| !pack.is_whole()) {
             let damage = Damage { what: "a damaged pack", at: damaged.pack.start };
             return Err(ImageError::Damaged(self.0.name.clone(), damage));
@@ -339,7 +340,7 @@ impl Image {
         if info.level != level as u8 {
             return Err(format!("{name} has code of level {}, not of level {}", info.level, level as u8));
         }
-        if info.counts_fuel != counts_fuel {
+        if info.fuel.is_some() != counts_fuel {
             let (has, is_asked) =
                 if counts_fuel { ("does not count", "a limit") } else { ("counts", "no limit") };
             return Err(format!("the code in {name} {has} fuel, and {is_asked} of fuel is set"));
@@ -354,13 +355,20 @@ impl Image {
             return Err(format!("{name} has no code for this processor: {}", all.join("; ")));
         };
         let base = version.base.map(|base| &versions[base]);
-        Ok([version].into_iter().chain(base).flat_map(|version| self.0.packs(version)).collect())
+        Ok([version].into_iter().chain(base).flat_map(|version| self.0.packs(version, true)).collect())
+    }
+
+    /// Returns the packs of a version that has all texts, for what was checked, and not for their
+    /// code.
+    pub(crate) fn checked_texts(&self) -> Vec<ImageText> {
+        let version = self.0.versions.iter().find(|version| version.base.is_none());
+        version.into_iter().flat_map(|version| self.0.packs(version, false)).collect()
     }
 }
 
 impl ImageInner {
-    /// Returns the packs of a version.
-    fn packs(&self, version: &ImageVersion) -> impl Iterator<Item = ImageText> {
+    /// Returns the packs of a version, with code that can be run here or without.
+    fn packs(&self, version: &ImageVersion, has_code: bool) -> impl Iterator<Item = ImageText> {
         let target = target_of(version.features);
         self.texts.iter().zip(&version.packs).map(move |(text, pack)| ImageText {
             name: text.name.to_string(),
@@ -368,6 +376,7 @@ impl ImageInner {
             text: text.identity,
             place: text.text.clone(),
             target,
+            has_code,
             image: self.bytes.clone(),
             file: self.file.as_ref().map(|(file, start)| (file.clone(), start + pack.start)),
             pack: pack.clone(),
@@ -524,8 +533,7 @@ mod tests {
     use crate::processor::features;
 
     fn image() -> Vec<u8> {
-        let info =
-            ImageInfo { kal: "0".into(), level: 2, counts_fuel: false, max_nesting: 10, is_program: true };
+        let info = ImageInfo { kal: "0".into(), level: 2, fuel: None, max_nesting: 10, is_program: true };
         let text = |name: &str, module: Option<&str>| ImageSource {
             source: Source::new(name, format!("# {name}\n")),
             module: module.map(Box::from),

@@ -6,13 +6,15 @@ use crate::config::{Config, Mode};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::host::library::mathematics_in;
 use crate::image::{ImageSource, WrittenVersion, target_of, write};
 use crate::image_target::ImageTarget;
+use crate::name::Names;
 use crate::prelude::Prelude;
 use crate::processor::{FeatureSet, Processor};
 use crate::source::Source;
-use std::collections::BTreeSet;
+use crate::syntax::lexer::lex;
+use kal_math::{BinaryFunction, UnaryFunction};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// Makes an image of programs and the modules that they import. Nothing of them is run:
@@ -65,8 +67,8 @@ pub struct BuiltImage {
     pub texts: Vec<String>,
     /// The names that were wanted and are not defined.
     pub unknown: Vec<String>,
-    /// The functions of the mathematical library that these texts name: no program in the image
-    /// calls others.
+    /// The functions of `kal-math` that these texts may call: by name, or `pow` by the operator
+    /// `^`.
     pub(crate) mathematics: BTreeSet<&'static str>,
 }
 
@@ -184,7 +186,7 @@ impl ImageBuilder {
         };
         let names = texts.iter().map(|text| text.source.name().to_owned()).collect();
         let versions = versions.iter().map(version).collect();
-        let mathematics = texts.iter().flat_map(|text| mathematics_in(text.source.text())).collect();
+        let mathematics = texts.iter().flat_map(|text| mathematics_in(&text.source)).collect();
         Ok(BuiltImage { bytes, versions, texts: names, unknown, mathematics })
     }
 
@@ -227,4 +229,41 @@ pub(crate) fn prepare_named(context: &mut Context, names: &[String]) -> Result<V
         names.iter().cloned().partition(|name| context.state(name).is_some());
     known.iter().try_for_each(|name| context.prepare_with_callees(name))?;
     Ok(unknown)
+}
+
+/// Returns the functions of `kal-math` that a text may call.
+fn mathematics_in(source: &Source) -> Vec<&'static str> {
+    let names = Names::new();
+    let words: Option<HashSet<_>> = lex(source, &names).ok().map(|tokens| {
+        let terminals = tokens.terminals().iter().enumerate();
+        let named = terminals.filter(|(_, terminal)| terminal.is_name() || terminal.is_operator());
+        named.map(|(token, _)| names.text(tokens.name(token)).to_string()).collect()
+    });
+    // A text that cannot be read may call all of them.
+    let is_called = |name: &str| {
+        words.as_ref().is_none_or(|words| words.iter().any(|word| word.rsplit('.').next() == Some(name)))
+    };
+    let unary = UnaryFunction::ALL.iter().map(|function| function.name());
+    let all = unary.chain(BinaryFunction::ALL.iter().map(|function| function.name()));
+    all.filter(|name| match *name {
+        "pow" => is_called("pow") || is_called("^"),
+        "log" => is_called("log") || is_called("ln"),
+        name => is_called(name),
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mathematics_are_found_by_name_and_operator() {
+        let found = |text| mathematics_in(&Source::new("p.kal", text));
+        assert_eq!(found("def sine(x) x # as sin\n1 + 1"), [""; 0]);
+        assert_eq!(found("import math\nmath.sin(2) + cosh(3)"), ["cosh", "sin"]);
+        assert_eq!(found("2 ^ 0.3 + ln(3)"), ["log", "pow"]);
+        // An operator that is a letter for others.
+        assert_eq!(found("1 Ⓐsin(2)"), ["sin"]);
+    }
 }

@@ -130,8 +130,8 @@
 //! cache, and runs its code where it is mapped from the file. An executable is an image that is
 //! linked with this crate without its compiler, and so is a library for C. What has no code there,
 //! the baseline compiler compiles. An executable has no front end, either, and only the
-//! mathematical functions that its texts name: a context reaches its front end by pointers, so the
-//! linker leaves out what none leads to.
+//! mathematical functions that its texts name: a context reaches its front end by pointers, so that
+//! the linker drops what is not reached. A library for C keeps both, since it can be given texts.
 //!
 //! **What an engine keeps is held, and what is not held is used again**: names,
 //! variables, slots and code. A name is a number; a checked function, a

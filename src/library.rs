@@ -94,7 +94,7 @@ type CheckModule = fn(
 ) -> CheckedModule;
 
 impl ModuleFrontEnd {
-    /// The front end.
+    /// Finds, parses and checks any module.
     pub(crate) const WHOLE: Self = Self {
         find: |reader, name, place, folder, visited| reader.find(name, place, folder, visited),
         parse: |reader, name, source, at, found, visited| reader.parse(name, source, at, found, visited),
@@ -175,21 +175,22 @@ struct FoundModule {
 enum FoundText {
     /// As an earlier run has checked it.
     Stored(StoredModule),
-    Parsed(ParsedModule),
+    /// With what parsed it, which checks it, too.
+    Parsed(ParsedModule, ModuleFrontEnd),
 }
 
 impl FoundModule {
     fn imports(&self) -> &[Import] {
         match &self.text {
             FoundText::Stored(stored) => &stored.imports,
-            FoundText::Parsed(parsed) => &parsed.imports,
+            FoundText::Parsed(parsed, _) => &parsed.imports,
         }
     }
 
     fn parsed(&mut self) -> Option<&mut ParsedModule> {
         match &mut self.text {
             FoundText::Stored(_) => None,
-            FoundText::Parsed(parsed) => Some(parsed),
+            FoundText::Parsed(parsed, _) => Some(parsed),
         }
     }
 
@@ -197,7 +198,7 @@ impl FoundModule {
     fn interface(&self) -> Arc<Module> {
         match &self.text {
             FoundText::Stored(stored) => stored.interface.clone(),
-            FoundText::Parsed(parsed) => Arc::new(parsed.interface()),
+            FoundText::Parsed(parsed, _) => Arc::new(parsed.interface()),
         }
     }
 }
@@ -329,7 +330,7 @@ impl ModuleReader<'_> {
         }
         let is_changed = |module: &FoundModule| match module.text {
             FoundText::Stored(_) => self.is_same(module, &interfaces, &heads, &layers).is_none(),
-            FoundText::Parsed(_) => false,
+            FoundText::Parsed(..) => false,
         };
         let changed: Vec<_> = (0..found.len()).filter(|at| is_changed(&found[*at])).collect();
         for at in changed {
@@ -373,7 +374,7 @@ impl ModuleReader<'_> {
     fn heads(&self, found: &[FoundModule]) -> FxHashMap<Name, Extern> {
         let heads = |module: &FoundModule| match &module.text {
             FoundText::Stored(_) => Vec::new(),
-            FoundText::Parsed(parsed) => parsed.heads(self.engine.names()),
+            FoundText::Parsed(parsed, _) => parsed.heads(self.engine.names()),
         };
         found.iter().flat_map(heads).collect()
     }
@@ -417,9 +418,7 @@ impl ModuleReader<'_> {
                 continue;
             }
             let operators = self.imported_operators(&found, &interfaces);
-            let FoundText::Parsed(parsed) = found.text else { continue };
-            // Who has parsed it checks it as well.
-            let Some(front_end) = self.front_end else { continue };
+            let FoundText::Parsed(parsed, front_end) = found.text else { continue };
             let scope = ModuleScope::new(self.program, &module, &heads, &layers);
             let checked = (front_end.check)(self, parsed, &module, scope, operators, &mut mistakes);
             kept.extend(checked.kept.map(|(items, record)| (module.clone(), items, record)));

@@ -1,11 +1,10 @@
-//! Engines that store their texts and their code: in the cache when they end, and in one file
-//! for later ones.
+//! Storing engines: their texts and their code go to the cache when the engine is dropped, and to
+//! one file that later engines load.
 
 use crate::cache::{
     BuiltText, Cache, CacheEvent, CompilePolicy, EngineCache, PackParts, StoredEngine, UpdatePolicy,
 };
 use crate::codegen::HAS_COMPILER;
-use crate::config::Config;
 use crate::context::Context;
 use crate::engine::{Engine, EngineInner};
 use crate::error::Error;
@@ -17,24 +16,6 @@ use crate::world::{StoredText, WrittenText};
 use std::path::Path;
 
 impl Engine {
-    /// Creates an engine with the default configuration.
-    ///
-    /// # Errors
-    /// If the compiler cannot work in this process.
-    pub fn new() -> Result<Self, Error> {
-        Self::with_config(Config::new())
-    }
-
-    /// Creates an engine.
-    ///
-    /// # Errors
-    /// [`Error::BadName`] or [`Error::TooManyArguments`] for a host function
-    /// that programs could not call; [`Error::NoCompiler`] if the mode needs the
-    /// compiler and the feature `compiler` is off.
-    pub fn with_config(config: Config) -> Result<Self, Error> {
-        Self::ending(config, Some(EngineInner::write_at_end))
-    }
-
     /// Writes all texts that have been read, and their code, to a file that
     /// [`Config::engine_cache`](crate::Config::engine_cache) loads: as the compile policy of the engine's own cache says.
     /// Values of variables, and what belongs to the host, are not in it.
@@ -77,7 +58,7 @@ impl Engine {
 
 impl EngineInner {
     /// Writes what the engine keeps, and ends it.
-    fn write_at_end(&self) {
+    pub(crate) fn write_at_end(&self) {
         self.update_engine_cache();
         self.end();
     }
@@ -135,7 +116,7 @@ impl EngineInner {
         }
         let parts = if policy == CompilePolicy::None { PackParts::Text } else { PackParts::All };
         let mut texts = self.packs_for_image(cache, target_of(features), parts);
-        // Baseline code is made at first calls, and for them only.
+        // Without a compiler nothing is optimised.
         if HAS_COMPILER && matches!(policy, CompilePolicy::Aot | CompilePolicy::Executed) {
             self.compile_ahead(cache, policy, &mut texts).map_err(|error| error.to_string())?;
         }

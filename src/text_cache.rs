@@ -363,8 +363,8 @@ impl CachedText {
         let items = process::within(Activity::Steady, || {
             let is_new = self.is_complete.load(Ordering::Acquire) && self.stored.lock().is_none();
             let is_due = is_new && !self.was_stored.swap(true, Ordering::Relaxed);
-            if is_due { self.items.read().clone() } else { Vec::new() }
-        });
+            is_due.then(|| self.items.read().clone())
+        })?;
         let mut writer = TextWriter::new(environment, &self.source);
         items.iter().for_each(|item| writer.item(&item.stored()));
         writer.finish()

@@ -48,9 +48,10 @@ pub enum CompilePolicy {
     /// The same, after what is being compiled is finished. The default.
     #[default]
     Hot,
-    /// All that the texts define, optimised, also what was never called.
+    /// All that the texts define, optimised, also what was never called. Without the feature
+    /// `compiler`, which optimises, as `Hot`.
     Aot,
-    /// What was called, and what that calls, optimised.
+    /// What was called, and what that calls, optimised. Without the feature `compiler`, as `Hot`.
     Executed,
 }
 

@@ -23,6 +23,8 @@ pub struct ImageText {
     pub place: Range<usize>,
     /// What its code was compiled for.
     pub target: Fingerprint,
+    /// Whether this processor, and the engine, can use that code.
+    pub has_code: bool,
     /// The image.
     pub image: SharedBytes,
     /// Where the pack is in it.

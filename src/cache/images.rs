@@ -37,9 +37,14 @@ impl Cache {
     /// Adds the packs of a text that are parts of images to what is found. Returns them.
     pub(super) fn in_images(&self, text: Fingerprint) -> Vec<OwnPack> {
         let of_text = self.images.iter().filter(|image| image.text == text);
-        let packs: Vec<_> = of_text.filter_map(ImageText::open).map(Arc::new).collect();
-        packs.iter().for_each(|pack| self.store.add(pack.clone()));
-        packs.into_iter().map(|pack| OwnPack { file: PathBuf::new(), number: 0, pack }).collect()
+        let open = |image: &ImageText| {
+            let pack = Arc::new(image.open()?);
+            if image.has_code {
+                self.store.add(pack.clone());
+            }
+            Some(pack)
+        };
+        of_text.filter_map(open).map(|pack| OwnPack { file: PathBuf::new(), number: 0, pack }).collect()
     }
 
     /// Returns packs of all texts that have been opened, with `parts` of the items that

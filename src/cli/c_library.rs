@@ -461,21 +461,16 @@ static inline uintptr_t code_in(uint32_t environment, uint32_t number) {{
     return (environment & ~0x3fu) == 0x1f80 ? __atomic_load_n(&codes[number], __ATOMIC_ACQUIRE) : 0;
 }}
 
-/* The register at an earlier call. */
-static uint32_t usual = 0x1fa0;
-
-/* Returns a result after giving the host back its flags. These are mostly those of the earlier
-   call, so they are taken from there: the processor goes on as it predicts that they are the same,
-   and does not wait until the register has been read. */
+/* Returns a result after giving the host back its flags: mostly none is raised, or the one that
+   says that a result was rounded. Then a constant is written, so the processor continues on the
+   predicted branch, and does not wait for stmxcsr. */
 static inline double returned(double result, uint32_t environment) {{
-    const uint32_t expected = __atomic_load_n(&usual, __ATOMIC_RELAXED);
-    uint32_t written = expected;
-    /* The compiler is not to know that it is the same. */
-    __asm__ volatile(\"\" : \"+r\"(written));
-    if (expected == environment) {{
-        __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(written), \"x\"(result));
+    static const uint32_t without_flags = 0x1f80, inexact = 0x1fa0;
+    if (environment == inexact) {{
+        __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(inexact), \"x\"(result));
+    }} else if (environment == without_flags) {{
+        __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(without_flags), \"x\"(result));
     }} else {{
-        __atomic_store_n(&usual, environment, __ATOMIC_RELAXED);
         __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(environment), \"x\"(result));
     }}
     return result;

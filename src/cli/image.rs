@@ -268,7 +268,7 @@ fn traced(path: &Path, reporter: &mut Reporter) -> Result<Vec<String>, String> {
 /// Returns what is in an image.
 fn described(image: &Image) -> String {
     let info = image.info();
-    let fuel = if info.counts_fuel { ", counts fuel" } else { "" };
+    let fuel = if info.fuel.is_some() { ", counts fuel" } else { "" };
     let mut text = format!("made by: kal {}\nlevel: {}{fuel}\n", info.kal, info.level);
     for version in image.versions() {
         let VersionInfo { features, functions, bytes, .. } = version;

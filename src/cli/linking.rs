@@ -69,8 +69,7 @@ pub(super) enum LinkingError {
 pub(super) enum Linked<'a> {
     /// A shared object with nothing else.
     Image,
-    /// An executable with the runtime, as far as a program needs it that calls these functions of
-    /// the mathematical library only.
+    /// An executable: the runtime, with these mathematical functions only.
     Executable { mathematics: &'a BTreeSet<&'static str> },
     /// A shared library with the runtime, this C source, the header that it includes, by name and
     /// text, and only these symbols.
@@ -132,6 +131,7 @@ pub(super) fn link(
         options.extend(unwinding.iter().chain(&SYSTEM_LIBRARIES).map(OsString::from));
     }
     if !left_out.is_empty() {
+        // To define the symbols would not do: some are in one object with others that are needed.
         let wrapped: String = left_out.iter().map(|symbol| format!("-Wl,--wrap={symbol}\n")).collect();
         options.push(joined("@", write("left-out.options", wrapped.as_bytes())?));
     }
@@ -185,8 +185,8 @@ fn run(options: &[OsString], arguments: &LinkArguments) -> Result<(), LinkingErr
     Ok(())
 }
 
-/// Returns the assembler file that includes an image, and starts the program in it. The functions
-/// of these symbols are left out: what is called in their place is called by mistake.
+/// Returns the assembler file that includes an image, and starts the program in it. Calls of what
+/// is left out lead to `kal_left_out`, which aborts.
 fn assembler(linked: Linked<'_>, left_out: &[String]) -> String {
     let mut text = format!(
         "\t.section .rodata.kal,\"a\",@progbits

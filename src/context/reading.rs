@@ -18,7 +18,7 @@ use crate::sema::asked::{ReadingRecord, Recorder};
 use crate::sema::{self, CheckedItem, Environment};
 use crate::source::Source;
 use crate::syntax::ast::Item;
-use crate::syntax::lexer::Pieces;
+use crate::syntax::lexer::{Pieces, fitting};
 use crate::syntax::lint;
 use crate::syntax::parser::{ParseLimits, Parser, SyntaxErrors};
 use crate::text_cache::{CachedItem, CachedText, KeptProgram, KeptText};
@@ -33,8 +33,8 @@ type ItemRead = Result<Arc<CachedItem>, Error>;
 /// Runs an item, which was known or has just been read.
 type RunItem<'r> = dyn FnMut(&mut Context, &mut Progress, ItemRead, bool) -> ControlFlow<()> + 'r;
 
-/// What reads what is not known of a text. It is reached by pointers, so that a program that runs
-/// what is in its image only is linked without it.
+/// The functions that parse the rest of a text. They are reached by pointers, so that a program
+/// that runs what is in its image only is linked without them.
 #[derive(Clone, Copy)]
 struct TextReader {
     /// [`Context::read_rest`].
@@ -51,7 +51,7 @@ const READER: TextReader = TextReader {
     edited: Context::edited_text,
 };
 
-/// Returns the error for a text that is not known, where nothing reads it.
+/// Returns the error for a text that would have to be parsed where there is no parser.
 fn unread() -> Error {
     Error::ImageRequired("the program is damaged: a part of it cannot be read".to_owned())
 }
@@ -157,6 +157,9 @@ impl Context {
             cached.restore(stored, keeps_items);
         }
         let source = cached.as_ref().map_or(source, |text| text.source()).clone();
+        if let Err(too_long) = fitting(&source, engine.config().limits.max_source_bytes) {
+            return each(self, Err(Error::Invalid(vec![too_long])));
+        }
         let limit = match self.limit() {
             Ok(limit) => limit,
             Err(error) => return each(self, Err(error)),

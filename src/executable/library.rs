@@ -67,7 +67,8 @@ impl Library {
 }
 
 impl LibraryContext {
-    /// Calls a function by its number, from the floating-point environment in force.
+    /// Calls a function by its number. `present` is the floating-point environment of this thread,
+    /// read before the call.
     ///
     /// # Errors
     /// If the call does not run to its end; [`Error::NoFunction`] for a number that is none.

@@ -2,9 +2,6 @@
 //! call. Help, completion and signatures read this table; the functions
 //! themselves are in [`super`].
 
-use kal_math::{BinaryFunction, UnaryFunction};
-use std::collections::HashSet;
-
 /// The help of a library function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LibraryEntry {
@@ -26,20 +23,6 @@ impl LibraryEntry {
     pub fn signature(&self) -> String {
         format!("{}({})", self.name, self.parameters)
     }
-}
-
-/// Returns the functions of the mathematical library that a text names, or that an operator in it
-/// is. Comments count as well.
-pub(crate) fn mathematics_in(text: &str) -> impl Iterator<Item = &'static str> {
-    let words: HashSet<_> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
-    let unary = UnaryFunction::ALL.iter().map(|function| function.name());
-    let all = unary.chain(BinaryFunction::ALL.iter().map(|function| function.name()));
-    let has_power = text.contains('^');
-    all.filter(move |name| match *name {
-        "pow" => has_power || words.contains("pow"),
-        "log" => words.contains("log") || words.contains("ln"),
-        name => words.contains(name),
-    })
 }
 
 macro_rules! library {
@@ -141,14 +124,6 @@ mod tests {
     use super::*;
     use crate::host::HostFunctions;
     use crate::name::Names;
-
-    #[test]
-    fn what_a_text_names_may_be_called() {
-        let named = |text| mathematics_in(text).collect::<Vec<_>>();
-        assert_eq!(named("def sine(x) x # as sinus\n1 + 1"), [""; 0]);
-        assert_eq!(named("import math\nmath.sin(2) + cosh(3)"), ["cosh", "sin"]);
-        assert_eq!(named("2 ^ 0.3 + ln(3)"), ["log", "pow"]);
-    }
 
     #[test]
     fn every_function_has_one_entry_that_fits() {

@@ -3,7 +3,9 @@
 use super::find::{self, ModulePlace};
 use super::parse::ParsedModule;
 use super::scope::ModuleScope;
-use super::{CheckedModule, FoundModule, FoundText, ModuleItem, ModuleReader, VisitedFiles, not_read};
+use super::{
+    CheckedModule, FoundModule, FoundText, ModuleFrontEnd, ModuleItem, ModuleReader, VisitedFiles, not_read,
+};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::module::{MemberKind, Module, parts, standard};
 use crate::name::{HeldName, Name};
@@ -57,8 +59,8 @@ impl ModuleReader<'_> {
         })
     }
 
-    /// Parses the module at a place among those that were found, or behind them, and what it
-    /// imports.
+    /// Parses a module and what it imports: the one at this place among those that were found, or
+    /// one that is added to them.
     pub(super) fn parse(
         &self,
         name: &HeldName,
@@ -70,7 +72,8 @@ impl ModuleReader<'_> {
         let (longest, poll) = (self.engine.config().limits.max_source_bytes, self.program.poll());
         let tokens = lex_polled(source, self.engine.names(), longest, &poll);
         let tokens = tokens.map_err(|diagnostic| vec![diagnostic])?;
-        let text = FoundText::Parsed(ParsedModule::begin(name.clone(), &tokens, self.engine.names()));
+        let parsed = ParsedModule::begin(name.clone(), &tokens, self.engine.names());
+        let text = FoundText::Parsed(parsed, ModuleFrontEnd::WHOLE);
         match found.get_mut(at) {
             Some(found) => found.text = text,
             None => found.push(FoundModule { name: name.clone(), source: source.clone(), number: 0, text }),

@@ -99,3 +99,19 @@ fn not_imported(imports: &Imports) -> impl Iterator<Item = (&'static str, &'stat
     let modules = OFFERED.iter().filter(move |(module, _)| !is_imported(module));
     modules.flat_map(|(module, names)| names.iter().map(move |name| (*module, *name)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_are_listed_with_what_they_offer() {
+        let modules: Vec<_> = MODULES.iter().map(|(module, _)| *module).collect();
+        let listed: Vec<_> = OFFERED.iter().map(|(module, _)| *module).collect();
+        assert_eq!(modules, listed);
+        for ((module, text), (_, offered)) in MODULES.iter().zip(OFFERED) {
+            let is_defined = |name: &&&str| text.contains(&format!("\ndef {name}("));
+            assert_eq!(offered.iter().filter(is_defined).count(), offered.len(), "{module}");
+        }
+    }
+}

@@ -67,7 +67,7 @@ impl KeptText {
         }
     }
 
-    /// Returns it as it is written; `None` if it has no items, or they are 4 GiB.
+    /// Returns it as it is written; `None` if its items take 4 GiB.
     pub(crate) fn write(self) -> Option<WrittenText> {
         match self {
             Self::Program(mut program) => {

@@ -164,11 +164,8 @@ impl TextWriter {
         self.encoder.item(stored.item, stored.record, stored.end);
     }
 
-    /// Returns the text; `None` if it has no items, or they are 4 GiB.
+    /// Returns the text; `None` if its items take 4 GiB.
     pub fn finish(self) -> Option<WrittenText> {
-        if self.encoder.table.is_empty() {
-            return None;
-        }
         let (range, opening) = self.finder.finish();
         self.encoder.finish(range, &opening)
     }

@@ -2,6 +2,7 @@
 //! run where there is no Kal.
 
 use crate::binary::{Ran, directory, files, finish, in_parallel, kal};
+use crate::c_libraries::{C_OUTPUT, C_PROGRAM, EXPORTS, LIBRARY};
 use crate::choices::{Choices, Random};
 use crate::transcripts::{fenced, fits};
 use crate::{images, scale};
@@ -11,7 +12,7 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 
 /// Returns the runtime that is linked, built if it is not up to date.
-fn runtime() -> &'static Path {
+pub(crate) fn runtime() -> &'static Path {
     static RUNTIME: OnceLock<PathBuf> = OnceLock::new();
     RUNTIME.get_or_init(|| {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| directory("target"), PathBuf::from);
@@ -35,33 +36,33 @@ fn runtime() -> &'static Path {
     })
 }
 
-fn build(arguments: &[&str]) -> Ran {
+pub(crate) fn build(arguments: &[&str]) -> Ran {
     finish(kal().env("KAL_RUNTIME", runtime()).arg("build").args(arguments))
 }
 
 /// Runs something that was built, where nothing but the system's libraries is.
-fn execute(program: &Path, arguments: &[&str], input: &'static [u8]) -> Ran {
+pub(crate) fn execute(program: &Path, arguments: &[&str], input: &'static [u8]) -> Ran {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().current_dir("/").stdin(Stdio::null());
     if input.is_empty() { finish(&mut command) } else { crate::binary::feed(&mut command, input) }
 }
 
-struct Folder(TempDir);
+pub(crate) struct Folder(pub(crate) TempDir);
 
 impl Folder {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().expect("there is room"))
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn name(&self, name: &str) -> String {
+    pub(crate) fn name(&self, name: &str) -> String {
         self.path(name).display().to_string()
     }
 
-    fn write(&self, name: &str, text: &str) -> String {
+    pub(crate) fn write(&self, name: &str, text: &str) -> String {
         std::fs::write(self.path(name), text).expect("it is written");
         self.name(name)
     }
@@ -100,17 +101,26 @@ fn programs_say_the_same_as_executables() {
     assert!(complaints.is_empty(), "{} of {}:\n{}", complaints.len(), programs.len(), complaints.join("\n"));
 }
 
-/// How large an executable with a small program may be, in bytes.
-const SMALL: u64 = 2 << 20;
+/// How large an executable with a small program may be, in bytes, and how much larger with some
+/// mathematical functions: all are 1.3 MB.
+const SMALL: u64 = 9 << 18;
+const MORE: u64 = 1 << 19;
+
+/// What only a parser says.
+const PARSER_TEXT: &[u8] = b"is never closed";
 
 #[test]
-fn an_executable_has_what_its_program_needs() {
+fn executables_contain_only_what_their_programs_need() {
     let functions = ["log10", "lgamma", "erfc", "tgamma", "pow"];
     let mut programs = vec![("sum".to_owned(), "1 + 1\n".to_owned())];
     programs.extend(functions.map(|name| (name.to_owned(), call_of(name))));
-    // With a constant exponent, by the other name, with two at once, and in a module.
+    // Without items, with a constant exponent, by the other name, with two at once, and in a module.
     programs.extend(
         [
+            ("empty", ""),
+            ("comment", "#!/usr/bin/env kal\n# sin(1)\n;;\n"),
+            // An operator that is a letter elsewhere.
+            ("operator", "def binaryⒶ 5 (a b) a + b\ndef f(x) 1 Ⓐsin(x)\nf(2)\nf(read())\n"),
             ("power", "def f(x) x ^ 1.5\nf(7)\nread() ^ 0.1\n"),
             ("ln", "def f(x) ln(x)\nf(7)\n"),
             ("polar", "def f(r a) r * sin(a) + r * cos(a)\nf(2, 0.7)\n"),
@@ -128,13 +138,19 @@ fn an_executable_has_what_its_program_needs() {
         let made = build(&[&source, "-o", &folder.name(name)]);
         let expected = finish(kal().arg(&source).stdin(Stdio::null()));
         let ran = execute(&folder.path(name), &[], b"");
-        let size = std::fs::metadata(folder.path(name)).map_or(0, |data| data.len());
+        let bytes = std::fs::read(folder.path(name)).unwrap_or_default();
+        let most = match name.as_str() {
+            "sum" | "empty" | "comment" => SMALL,
+            // Its modules have many functions.
+            "import" => 2 * SMALL,
+            _ => SMALL + MORE,
+        };
         let is_same = (ran.out(), ran.err(), ran.code) == (expected.out(), expected.err(), Some(0));
-        let is_small = size <= if name == "sum" { SMALL } else { 2 * SMALL };
-        if is_same && is_small {
+        let has_parser = memchr::memmem::find(&bytes, PARSER_TEXT).is_some();
+        if is_same && !has_parser && (1..=most).contains(&(bytes.len() as u64)) {
             Ok(())
         } else {
-            Err(format!("{name}, {size} bytes: {made:?} {ran:?}\ninstead of\n{expected:?}"))
+            Err(format!("{name}, {} bytes: {made:?} {ran:?}\ninstead of\n{expected:?}", bytes.len()))
         }
     });
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
@@ -144,6 +160,34 @@ fn an_executable_has_what_its_program_needs() {
 fn call_of(name: &str) -> String {
     let more = if name == "pow" { ", 0.3" } else { "" };
     format!("def f(x) {name}(x{more})\n{name}(2.5{more})\nf(7)\nf(read())\n")
+}
+
+#[test]
+fn an_executable_runs_where_its_code_does_not() {
+    let folder = Folder::new();
+    let text = "import stats\ndef f(x) sin(x) + x ^ 0.3\nf(2)\nstats.normal_cumulative(0.3, 0, 1)\n";
+    let source = folder.write("f.kal", text);
+    let made = build(&[&source, "--target", "x86-64-v4", "-o", &folder.name("f")]);
+    assert_eq!((made.out(), made.err(), made.code), ("", "", Some(0)));
+    let expected = finish(kal().arg(&source));
+    // Valgrind's processor has no AVX-512.
+    for tool in [&[][..], &["valgrind", "--quiet", "--smc-check=all-non-file"]] {
+        let words: Vec<_> = tool.iter().map(|word| (*word).to_owned()).chain([folder.name("f")]).collect();
+        let ran = finish(Command::new(&words[0]).args(&words[1..]).env("HOME", folder.0.path()));
+        assert_eq!((ran.out(), ran.code), (expected.out(), Some(0)), "{words:?}: {}", ran.err());
+    }
+}
+
+#[test]
+fn an_executable_may_use_the_fuel_that_it_was_built_with() {
+    let folder = Folder::new();
+    let source = folder.write("f.kal", "def f(n) (for i = 1, i < n in i) + n\nf(10)\nf(1e9)\n");
+    let made = build(&["--fuel", "10000", &source, "-o", &folder.name("f")]);
+    assert_eq!((made.out(), made.err(), made.code), ("", "", Some(0)));
+    let expected = finish(kal().args(["--fuel", "10000", &source]));
+    assert!(expected.out() == "10\n" && expected.err().contains("E0308"), "{expected:?}");
+    let ran = execute(&folder.path("f"), &[], b"");
+    assert_eq!((ran.out(), ran.err(), ran.code), (expected.out(), expected.err(), expected.code));
 }
 
 #[test]
@@ -271,186 +315,6 @@ fn without_a_runtime_the_command_says_how_to_get_one() {
     assert!(shown.err().starts_with("cc ") && shown.err().contains("libkal_runtime.a"), "{}", shown.err());
 }
 
-const LIBRARY: &str = "var calls = 0\n\
-    ## The mean of two numbers.\n\
-    def mean(a b) calls += 1 : (a + b) / 2\n\
-    def binary⊕ 20 (a b) a * 10 + b\n\
-    def count() calls\n\
-    def deep(n) if n < 1 then 0 else 1 + deep(n - 1)\n\
-    def twice(f(x) x) f(f(x))\n\
-    def int(long) long ⊕ 2\n\
-    def forever(x) if x < 0 then 0 else (for i = 0, 1 in i)\n\
-    def third(library codes) (library + codes) / 3\n\
-    def nine(a b c d e f g h i) a * i\n";
-
-/// What others may call of it.
-const EXPORTS: &str = "mean,binary⊕=oplus,count,deep,int=to_int,forever,third,nine";
-
-/// A program in C, of whose every line the value is known.
-const C_PROGRAM: &str = r#"
-#include "libnumbers.h"
-#include <fenv.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-
-static void *other_thread(void *unused) {
-    (void)unused;
-    mean(1, 1);
-    printf("other %g\n", count());
-    return NULL;
-}
-
-int main(void) {
-    double r = 0;
-    printf("%g\n", mean(1, 4));
-    printf("%g %g\n", oplus(3, 4), to_int(5));
-    printf("%g [%s]\n", count(), numbers_last_error());
-    r = deep(1e9);
-    printf("%d\n%s\n", r != r, numbers_last_error());
-    numbers_context *c = numbers_context_new();
-    numbers_context *d = numbers_context_new();
-    int e = mean_in(c, 2, 4, &r);
-    printf("%d %g\n", e, r);
-    e = numbers_eval(c, "def mean(a b) a * b", NULL) + mean_in(c, 6, 7, &r);
-    printf("%d %g\n", e, r);
-    e = mean_in(d, 6, 7, &r);
-    printf("%d %g\n", e, r);
-    e = numbers_eval(c, "def mean(a b", &r);
-    printf("%d %s\n", e, numbers_last_error());
-    e = numbers_set_deadline(c, 0.05) + forever_in(c, 1, &r);
-    printf("%d %s\n", e, strstr(numbers_last_error(), "E03") != NULL ? "late" : numbers_last_error());
-    e = numbers_set_deadline(c, -1) + count_in(c, &r);
-    printf("%d %g\n", e, r);
-    e = count_in(NULL, &r);
-    printf("%d %s\n", e, numbers_last_error());
-    numbers_context_free(c);
-    numbers_context_free(d);
-    pthread_t thread;
-    pthread_create(&thread, NULL, other_thread, NULL);
-    pthread_join(thread, NULL);
-    printf("%g\n", count());
-    /* Code that needs no context is called without one from the second call on. */
-    for (int way = 0; way < 4; way++) {
-        fesetround(way % 2 ? FE_UPWARD : FE_TONEAREST);
-        feclearexcept(FE_ALL_EXCEPT);
-        double a = third(1, 0), b = nine(2, 0, 0, 0, 0, 0, 0, 0, 3);
-        int raised = fetestexcept(FE_ALL_EXCEPT), rounds = fegetround() == (way % 2 ? FE_UPWARD : FE_TONEAREST);
-        fesetround(FE_TONEAREST);
-        printf("%.17g %g %d %d\n", a, b, raised, rounds);
-    }
-    return 0;
-}
-"#;
-
-const C_OUTPUT: &str = "2.5\n34 52\n1 []\n1\nnumbers.kal:6:5: E0303: stack overflow\n0 3\n0 42\n0 6.5\n\
-    1 <eval>:1:9: E0105: this `(` is never closed\n1 late\n0 1\n1 the context is null\nother 1\n1\n\
-    0.33333333333333331 6 0 1\n0.33333333333333331 6 0 1\n0.33333333333333331 6 0 1\n\
-    0.33333333333333331 6 0 1\n";
-
-#[test]
-fn a_library_is_called_from_c_and_from_cpp() {
-    let folder = Folder::new();
-    folder.write("numbers.kal", LIBRARY);
-    let command = |file: &str| {
-        finish(kal().env("KAL_RUNTIME", runtime()).current_dir(folder.0.path()).args([
-            "build",
-            "--lib",
-            "numbers.kal",
-            "--export",
-            EXPORTS,
-            "-o",
-            file,
-        ]))
-    };
-    let made = command("libnumbers.so");
-    assert_eq!((made.out(), made.err(), made.code), ("", "", Some(0)));
-    let header = std::fs::read_to_string(folder.path("libnumbers.h")).expect("it was written");
-    assert!(
-        header.contains("/* The mean of two numbers. */\ndouble mean(double a, double b);\n"),
-        "{header}"
-    );
-    folder.write("use.c", C_PROGRAM);
-    let flags = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-Wl,-rpath,$ORIGIN"];
-    for (compiler, standard) in [("gcc", "-std=c11"), ("g++", "-std=c++17")] {
-        let language: &[&str] = if compiler == "g++" { &["-x", "c++"] } else { &[] };
-        let compiled = finish(
-            Command::new(compiler)
-                .current_dir(folder.0.path())
-                .args(flags)
-                .arg(standard)
-                .args(language)
-                .args(["use.c", "-x", "none", "-L.", "-lnumbers", "-lpthread", "-lm", "-o", "use"]),
-        );
-        assert_eq!((compiled.err(), compiled.code), ("", Some(0)), "{compiler}");
-        let ran = execute(&folder.path("use"), &[], b"");
-        assert_eq!((ran.out(), ran.err(), ran.code), (C_OUTPUT, "", Some(0)), "{compiler}");
-    }
-    // Nothing else can be linked with.
-    let symbols = finish(Command::new("nm").args(["-D", "--defined-only"]).arg(folder.path("libnumbers.so")));
-    let mut symbols: Vec<&str> =
-        symbols.out().lines().filter_map(|line| line.split(' ').next_back()).collect();
-    symbols.sort_unstable();
-    assert_eq!(
-        symbols,
-        [
-            "count",
-            "count_in",
-            "deep",
-            "deep_in",
-            "forever",
-            "forever_in",
-            "mean",
-            "mean_in",
-            "nine",
-            "nine_in",
-            "numbers_context_free",
-            "numbers_context_new",
-            "numbers_eval",
-            "numbers_interrupt",
-            "numbers_last_error",
-            "numbers_set_deadline",
-            "oplus",
-            "oplus_in",
-            "third",
-            "third_in",
-            "to_int",
-            "to_int_in",
-        ]
-    );
-}
-
-/// Calls the library from Python, without a header or a compiler.
-const PYTHON_PROGRAM: &str = r#"
-import ctypes, math, sys
-kal = ctypes.CDLL(sys.argv[1])
-number = ctypes.c_double
-for name, arity in (("mean", 2), ("oplus", 2), ("count", 0), ("deep", 1), ("to_int", 1)):
-    function = getattr(kal, name)
-    function.restype, function.argtypes = number, [number] * arity
-kal.numbers_last_error.restype = ctypes.c_char_p
-print(kal.mean(1, 4), kal.oplus(3, 4), kal.to_int(5), kal.count())
-print(math.isnan(kal.deep(1e9)), kal.numbers_last_error().decode())
-kal.numbers_context_new.restype = ctypes.c_void_p
-context, result = ctypes.c_void_p(kal.numbers_context_new()), number()
-print(kal.numbers_eval(context, b"def mean(a b) a * b", None), end=" ")
-print(kal.mean_in(context, number(6), number(7), ctypes.byref(result)), result.value, kal.mean(6, 7))
-kal.numbers_context_free(context)
-"#;
-
-#[test]
-fn a_library_is_called_from_python() {
-    let folder = Folder::new();
-    let source = folder.write("numbers.kal", LIBRARY);
-    let library = folder.name("libnumbers.so");
-    assert_eq!(build(&["--lib", &source, "--export", EXPORTS, "-o", &library]).code, Some(0));
-    let program = folder.write("use.py", PYTHON_PROGRAM);
-    let ran = finish(Command::new("python3").args([&program, &library]));
-    let place = format!("{source}:6:5: E0303: stack overflow");
-    let expected = format!("2.5 34.0 52.0 1.0\nTrue {place}\n0 0 42.0 6.5\n");
-    assert_eq!((ran.out(), ran.err(), ran.code), (&*expected, "", Some(0)));
-}
-
 #[test]
 fn a_damaged_executable_gives_no_other_answer() {
     let folder = Folder::new();
@@ -552,54 +416,6 @@ fn what_was_built_runs_in_a_folder_with_the_libraries_of_c_alone() {
 }
 
 #[test]
-fn what_cannot_be_a_library_is_said() {
-    let folder = Folder::new();
-    let source = folder.write("numbers.kal", LIBRARY);
-    let program = folder.write("program.kal", "def f(x) x\nf(1)\n");
-    let wrong = folder.write("wrong.kal", "def f(x) y\n");
-    let refused = |source: &str, output: &str, exports: &str| {
-        let output = folder.name(output);
-        let mut arguments = vec!["--lib", source, "-o", &output];
-        if !exports.is_empty() {
-            arguments.extend(["--export", exports]);
-        }
-        let made = build(&arguments);
-        assert_eq!(made.code, Some(1), "{exports}");
-        assert!(!Path::new(&output).exists());
-        made.said().into_iter().next().unwrap_or_default()
-    };
-    assert_eq!(refused(&source, "liba.so", "gone"), "error: --export: no function `gone` is defined");
-    assert_eq!(
-        refused(&source, "liba.so", "twice"),
-        "error: --export: `twice` takes functions, which C cannot give"
-    );
-    let unspellable = "error: --export: C cannot spell `int`; `int=NAME` gives it another name";
-    assert_eq!(refused(&source, "liba.so", "int"), unspellable);
-    let taken = "error: --export: the C library has a `free`, whose place this one would take in the whole \
-                 process; `count=NAME` gives it another name";
-    assert_eq!(refused(&source, "liba.so", "mean,count=free"), taken);
-    let twice = "error: --export: two functions would be called `a`";
-    assert_eq!(refused(&source, "liba.so", "mean=a,count=a"), twice);
-    let no_name = "error: --export: C cannot spell `class`; `mean=NAME` gives it another name";
-    assert_eq!(refused(&source, "liba.so", "mean=class"), no_name);
-    let of_another = "error: --export: two functions would be called `mean_in`";
-    assert_eq!(refused(&source, "liba.so", "mean,count=mean_in"), of_another);
-    let of_itself = "error: --export: two functions would be called `a_eval`";
-    assert_eq!(refused(&source, "liba.so", "mean=a_eval"), of_itself);
-    let of_runtime = "error: --export: two functions would be called `kal_library_call`";
-    assert_eq!(refused(&source, "liba.so", "mean=kal_library_call"), of_runtime);
-    let of_headers =
-        "error: --export: `NULL` is a macro in headers of the C library; `mean=NAME` gives it another name";
-    assert_eq!(refused(&source, "liba.so", "mean=NULL"), of_headers);
-    assert!(refused(&source, "lib1.so", "").starts_with("error: lib1.so: the name of the library begins"));
-    let expression = format!(
-        "error: {program}:2:1: a library only declares, and this expression would never be evaluated"
-    );
-    assert_eq!(refused(&program, "liba.so", ""), expression);
-    assert!(refused(&wrong, "liba.so", "").starts_with("error[E0201] 1:10 unknown variable `y`"));
-}
-
-#[test]
 fn what_is_built_overwrites_nothing_that_it_is_built_from() {
     let folder = Folder::new();
     folder.write("part.kal", "def part(x) x\n");
@@ -634,72 +450,6 @@ fn what_is_built_overwrites_nothing_that_it_is_built_from() {
 }
 
 /// Compiles `use.c` with the library of that name.
-fn compile_use(folder: &Folder, library: &str) {
-    let compiled = finish(
-        Command::new("gcc")
-            .current_dir(folder.0.path())
-            .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "use.c", "-L."])
-            .args([&format!("-l{library}"), "-lpthread", "-Wl,-rpath,$ORIGIN", "-o", "use"]),
-    );
-    assert_eq!((compiled.err(), compiled.code), ("", Some(0)));
-}
-
-#[test]
-fn a_function_may_have_the_name_that_guards_a_header() {
-    let folder = Folder::new();
-    let source = folder.write("y.kal", "def Y_H(x) x + 1\ndef f(Y_H_ x) Y_H_ * x\n");
-    let made = build(&["--lib", &source, "-o", &folder.name("liby.so")]);
-    assert_eq!((made.err(), made.code), ("", Some(0)));
-    let program = "#include \"liby.h\"\n#include \"liby.h\"\n\
-                   int main(void) { return Y_H(2) == 3 && f(3, 4) == 12 ? 0 : 1; }\n";
-    folder.write("use.c", program);
-    compile_use(&folder, "y");
-    assert_eq!(finish(&mut Command::new(folder.path("use"))).code, Some(0));
-}
-
-/// A thread gets a context with the first call that needs one, which is seen by what the value of
-/// a variable prints.
-#[test]
-fn a_thread_that_calls_what_needs_no_context_gets_none() {
-    let folder = Folder::new();
-    let source = folder.write(
-        "means.kal",
-        "var calls = (print(\"new\") : 1)\ndef mean(a b) (a + b) / 2\ndef count() calls\n",
-    );
-    assert_eq!(build(&["--lib", &source, "-o", &folder.name("libmeans.so")]).code, Some(0));
-    folder.write(
-        "use.c",
-        "#include \"libmeans.h\"\n#include <pthread.h>\n#include <stdio.h>\n\
-         static void *calls(void *counts) {\n  double sum = mean(1, 2) + mean(3, 4);\n  \
-         if (counts) sum += count();\n  printf(\"%g\\n\", sum);\n  fflush(stdout);\n  return NULL;\n}\n\
-         int main(void) {\n  for (int round = 0; round < 3; round++) {\n    pthread_t thread;\n    \
-         pthread_create(&thread, NULL, calls, round == 2 ? &thread : NULL);\n    \
-         pthread_join(thread, NULL);\n  }\n  return 0;\n}\n",
-    );
-    compile_use(&folder, "means");
-    let ran = execute(&folder.path("use"), &[], b"");
-    assert_eq!((ran.out(), ran.code), ("new\n5\n5\nnew\n6\n", Some(0)));
-}
-
-/// What it prints is among what the host prints, also where the host ends without a word.
-#[test]
-fn a_library_prints_when_a_line_ends() {
-    let folder = Folder::new();
-    let source = folder.write("prints.kal", "def out(x) printd(x)\n");
-    assert_eq!(build(&["--lib", &source, "-o", &folder.name("libprints.so")]).code, Some(0));
-    folder.write(
-        "use.c",
-        "#include \"prints.h\"\n#include <stdio.h>\n#include <unistd.h>\n\
-         int main(void) {\n  prints_context *context = prints_context_new();\n  out(1);\n  puts(\"two\");\n  \
-         fflush(stdout);\n  out_in(context, 3, 0);\n  if (prints_eval(context, 0, 0)) \
-         puts(prints_last_error());\n  fflush(stdout);\n  _exit(0);\n}\n",
-    );
-    std::fs::rename(folder.path("libprints.h"), folder.path("prints.h")).expect("it was written");
-    compile_use(&folder, "prints");
-    let ran = execute(&folder.path("use"), &[], b"");
-    assert_eq!((ran.out(), ran.code), ("1\ntwo\n3\nthere is no text\n", Some(0)));
-}
-
 #[test]
 fn executables_and_libraries_need_only_the_system() {
     let folder = Folder::new();

@@ -2,6 +2,7 @@
 
 mod binary;
 mod breakpoints;
+mod c_libraries;
 mod caching;
 mod changed_texts;
 mod checks;

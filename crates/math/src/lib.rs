@@ -184,9 +184,9 @@ pub fn sin_cos(build: Build) -> Option<TwoPointer> {
     two("sin_cos", build)
 }
 
-/// Returns the symbols of the C functions that are not called in a program that calls only the
-/// functions for which `is_called` is true, with one double or with two at once: all other
-/// functions, and all lanes forms. A linker that leaves them out leaves out most of this crate.
+/// Returns the symbols of the C functions that a program does not need if it calls only the functions
+/// for which `is_called` is true, and no lanes form. A linker that leaves them out leaves out most of
+/// this crate.
 pub fn uncalled_symbols(is_called: impl Fn(&str) -> bool) -> Vec<String> {
     let (one, lanes): (&[&str], &[&str]) = if cfg!(target_arch = "x86_64") {
         (&["baseline", "fma"], &["lanes_baseline", "lanes_fma", "lanes_avx512"])

@@ -29,8 +29,8 @@ pub unsafe extern "C" fn kal_run_image(image: *const u8, size: u64) -> libc::c_i
     libc::c_int::from(unsafe { kal::executable::run(image) })
 }
 
-/// What is called in the place of a mathematical function that an executable is linked without,
-/// since nothing in its texts names it.
+/// Aborts: called in place of a mathematical function that the executable was linked without, since
+/// nothing in its texts names it.
 #[unsafe(no_mangle)]
 pub extern "C" fn kal_left_out() -> ! {
     eprintln!("this is a bug in Kal: the program calls a function that it was linked without");

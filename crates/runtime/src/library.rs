@@ -231,11 +231,11 @@ pub unsafe extern "C" fn kal_library_call_here(
     guarded(f64::NAN, || {
         let mut context = DEFAULT.get();
         if context.is_null() {
+            // From now on, the end of the thread frees it. Others that end with the thread may call.
+            OWNER.try_with(|_| ()).map_err(|_| "the thread is ending")?;
             // SAFETY: as the caller says.
             context = Box::into_raw(unsafe { create(library) }?);
             DEFAULT.set(context);
-            // From now on, the end of the thread frees it.
-            OWNER.with(|_| ());
         }
         // SAFETY: as the caller says.
         let arguments = unsafe { slice::from_raw_parts(arguments, count as usize) };
