@@ -184,7 +184,7 @@ fn an_executable_may_use_the_fuel_that_it_was_built_with() {
     let source = folder.write("f.kal", "def f(n) (for i = 1, i < n in i) + n\nf(10)\nf(1e9)\n");
     let made = build(&["--fuel", "10000", &source, "-o", &folder.name("f")]);
     assert_eq!((made.out(), made.err(), made.code), ("", "", Some(0)));
-    let expected = finish(kal().args(["--fuel", "10000", &source]));
+    let expected = finish(kal().args(["--no-tier-up", "--fuel", "10000", &source]));
     assert!(expected.out() == "10\n" && expected.err().contains("E0308"), "{expected:?}");
     let ran = execute(&folder.path("f"), &[], b"");
     assert_eq!((ran.out(), ran.err(), ran.code), (expected.out(), expected.err(), expected.code));

@@ -4,7 +4,8 @@
 use crate::binary::run_with;
 use kal::diagnostic::ErrorCode;
 use kal::source::Source;
-use kal::{Config, Context, Engine, Error, Limits, Mode, Program, TierUp};
+use kal::{CacheOptions, Config, Context, Engine, Error, Limits, Mode, Outcome, Program, TierUp};
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 fn engine(limits: Limits) -> Engine {
@@ -108,6 +109,32 @@ fn the_length_of_formulas_and_programs_is_limited() {
     assert_eq!(code(Program::from_bytes(&engine, &stored)), ErrorCode::SourceTooLong);
     assert!(Program::from_bytes(&free, &stored).is_ok());
     assert_eq!(context.formula("x + 1", &["x"]).expect("short").call(&mut context, &[1.0]).ok(), Some(2.0));
+}
+
+#[test]
+fn a_text_that_another_engine_has_checked_is_as_long() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let options = CacheOptions::new(folder.path().join("cache"), folder.path().join("secret"));
+    let long = format!("1{}\n", " + 1".repeat(100));
+    let source = Source::in_folder("long.kal", &*long, folder.path());
+    let run = |limits: Limits| {
+        let config = Config::new().cache(options.clone()).limits(limits);
+        let mut context = Engine::with_config(config).and_then(|engine| engine.context()).expect("it starts");
+        let mut outcomes = Vec::new();
+        let _ = context.run(&source, &mut |_, outcome| {
+            outcomes.push(outcome);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(outcomes.len(), 1);
+        (context.stats().parsed_units, outcomes.remove(0))
+    };
+    for parsed in [1, 0] {
+        let (units, outcome) = run(Limits::default());
+        assert_eq!(units, parsed);
+        assert!(matches!(outcome, Ok(Outcome::Value(101.0))), "{outcome:?}");
+    }
+    let (_, refused) = run(Limits { max_source_bytes: 100, ..Limits::default() });
+    assert_eq!(code(refused), ErrorCode::SourceTooLong);
 }
 
 #[test]
