@@ -45,6 +45,7 @@ struct TextReader {
     edited: fn(&mut Context, SharedParts, &Source) -> Option<StoredText>,
 }
 
+/// All of them.
 const READER: TextReader = TextReader {
     rest: Context::read_rest,
     before_opening: Context::before_opening,
@@ -82,9 +83,7 @@ struct Progress {
 }
 
 impl Context {
-    /// Runs a source item by item, and passes the outcome of each to `each`
-    /// until that breaks. The outcomes in which that is not interested may be
-    /// left out.
+    /// Does what [`items`](Self::items) says, and reads what is not known of the source.
     pub(super) fn items_of_text(
         &mut self,
         source: &Source,
@@ -95,8 +94,7 @@ impl Context {
         self.items_read_by(Some(READER), source, if_unchanged, interest, each)
     }
 
-    /// As [`items_of_text`](Self::items_of_text), of a source that is in an image. That parts of it
-    /// are not is an error.
+    /// Does so with a source in an image. What is not known of it is an error.
     pub(super) fn items_of_image(
         &mut self,
         source: &Source,
