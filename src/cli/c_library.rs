@@ -461,16 +461,24 @@ static inline uintptr_t code_in(uint32_t environment, uint32_t number) {{
     return (environment & ~0x3fu) == 0x1f80 ? __atomic_load_n(&codes[number], __ATOMIC_ACQUIRE) : 0;
 }}
 
-/* Returns a result after giving the host back its flags: mostly none is raised, or the one that
-   says that a result was rounded. Then a constant is written, so the processor continues on the
-   predicted branch, and does not wait for stmxcsr. */
+/* The environment of an earlier call of a host that has raised other flags than the one that says
+   that a result was rounded, which most have. */
+static uint32_t usual = 0x1f80;
+
+/* Returns a result after giving the host back its flags. These are mostly the usual ones, so the
+   processor continues on the predicted branch, and does not wait for stmxcsr. */
 static inline double returned(double result, uint32_t environment) {{
-    static const uint32_t without_flags = 0x1f80, inexact = 0x1fa0;
+    static const uint32_t inexact = 0x1fa0;
+    const uint32_t expected = __atomic_load_n(&usual, __ATOMIC_RELAXED);
+    uint32_t written = expected;
+    /* Hides from the compiler that both are equal. */
+    __asm__ volatile(\"\" : \"+r\"(written));
     if (environment == inexact) {{
         __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(inexact), \"x\"(result));
-    }} else if (environment == without_flags) {{
-        __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(without_flags), \"x\"(result));
+    }} else if (environment == expected) {{
+        __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(written), \"x\"(result));
     }} else {{
+        __atomic_store_n(&usual, environment, __ATOMIC_RELAXED);
         __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(environment), \"x\"(result));
     }}
     return result;
