@@ -35,11 +35,14 @@ static void *other_thread(void *unused) {
     return NULL;
 }
 
+static int has_ended;
+
 /* Runs until it is interrupted, once the context is free. */
 static void *busy_thread(void *context) {
     double r;
     while (forever_in((numbers_context *)context, 1, &r) && strstr(numbers_last_error(), "in use")) {}
     printf("%s\n", strstr(numbers_last_error(), "E0304") ? "interrupted" : numbers_last_error());
+    __atomic_store_n(&has_ended, 1, __ATOMIC_RELEASE);
     return NULL;
 }
 
@@ -70,7 +73,8 @@ int main(void) {
     pthread_create(&thread, NULL, busy_thread, c);
     while (count_in(c, &r) == 0) {}
     printf("%s\n", numbers_last_error());
-    numbers_interrupt(c);
+    /* The context is in use before anything runs in it. */
+    while (!__atomic_load_n(&has_ended, __ATOMIC_ACQUIRE)) numbers_interrupt(c);
     pthread_join(thread, NULL);
     e = count_in(c, &r);
     printf("%d %g\n", e, r);
