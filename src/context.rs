@@ -142,10 +142,10 @@ struct FrontEnd {
 
 impl FrontEnd {
     /// Reads any text.
-    const WHOLE: Self = Self { items: Context::items_of_text, modules: Some(ModuleFrontEnd::WHOLE) };
+    const WHOLE: Self = Self { items: Context::run_items::<true>, modules: Some(ModuleFrontEnd::WHOLE) };
 
     /// Reads only texts whose checked items are in an image.
-    const NONE: Self = Self { items: Context::items_of_image, modules: None };
+    const NONE: Self = Self { items: Context::run_items::<false>, modules: None };
 }
 
 /// A callback for the outcome of each item of a source, which decides whether

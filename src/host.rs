@@ -643,7 +643,7 @@ fn library() -> impl Iterator<Item = (&'static str, NativeFunction)> {
         UnaryFunction::ALL.iter().map(|function| (function.name(), nearest_of_one(*function)));
     let nearest_binary =
         BinaryFunction::ALL.iter().map(|function| (function.name(), nearest_of_two(*function)));
-    let ln = UnaryFunction::ALL.iter().find(|function| function.name() == "log");
+    let ln = UnaryFunction::ALL.iter().find(|function| function.name() == lanes::name_in_kal_math("ln"));
     let ln = ln.map(|function| ("ln", nearest_of_one(*function)));
     let exact = unary.chain(binary).chain([("fma", NativeFunction::Three(libm::fma))]);
     exact.chain(nearest_unary).chain(nearest_binary).chain(ln)

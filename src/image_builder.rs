@@ -6,6 +6,7 @@ use crate::config::{Config, Mode};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::host::lanes::name_in_kal_math;
 use crate::image::{ImageSource, WrittenVersion, target_of, write};
 use crate::image_target::ImageTarget;
 use crate::name::Names;
@@ -67,9 +68,14 @@ pub struct BuiltImage {
     pub texts: Vec<String>,
     /// The names that were wanted and are not defined.
     pub unknown: Vec<String>,
-    /// The functions of `kal-math` that these texts may call: by name, or `pow` by the operator
-    /// `^`.
-    pub(crate) mathematics: BTreeSet<&'static str>,
+    sources: Vec<Source>,
+}
+
+impl BuiltImage {
+    /// Returns the functions of `kal-math` that the texts may call.
+    pub(crate) fn mathematics(&self) -> BTreeSet<&'static str> {
+        self.sources.iter().flat_map(mathematics_in).collect()
+    }
 }
 
 /// What was compiled for a kind of processor.
@@ -186,8 +192,8 @@ impl ImageBuilder {
         };
         let names = texts.iter().map(|text| text.source.name().to_owned()).collect();
         let versions = versions.iter().map(version).collect();
-        let mathematics = texts.iter().flat_map(|text| mathematics_in(&text.source)).collect();
-        Ok(BuiltImage { bytes, versions, texts: names, unknown, mathematics })
+        let sources = texts.into_iter().map(|text| text.source).collect();
+        Ok(BuiltImage { bytes, versions, texts: names, unknown, sources })
     }
 
     /// Runs a prelude. Returns it with what it has left.
@@ -231,26 +237,22 @@ pub(crate) fn prepare_named(context: &mut Context, names: &[String]) -> Result<V
     Ok(unknown)
 }
 
-/// Returns the functions of `kal-math` that a text may call.
+/// Returns the functions of `kal-math` that a text may call: by name, or `pow` by the operator `^`.
 fn mathematics_in(source: &Source) -> Vec<&'static str> {
     let names = Names::new();
-    let words: Option<HashSet<_>> = lex(source, &names).ok().map(|tokens| {
+    let called: Option<HashSet<String>> = lex(source, &names).ok().map(|tokens| {
+        let word = |token| {
+            let text = names.text(tokens.name(token));
+            name_in_kal_math(text.rsplit('.').next().unwrap_or(&text)).to_owned()
+        };
         let terminals = tokens.terminals().iter().enumerate();
         let named = terminals.filter(|(_, terminal)| terminal.is_name() || terminal.is_operator());
-        named.map(|(token, _)| names.text(tokens.name(token)).to_string()).collect()
+        named.map(|(token, _)| word(token)).collect()
     });
-    // A text that cannot be read may call all of them.
-    let is_called = |name: &str| {
-        words.as_ref().is_none_or(|words| words.iter().any(|word| word.rsplit('.').next() == Some(name)))
-    };
     let unary = UnaryFunction::ALL.iter().map(|function| function.name());
     let all = unary.chain(BinaryFunction::ALL.iter().map(|function| function.name()));
-    all.filter(|name| match *name {
-        "pow" => is_called("pow") || is_called("^"),
-        "log" => is_called("log") || is_called("ln"),
-        name => is_called(name),
-    })
-    .collect()
+    // A text that cannot be read may call all of them.
+    all.filter(|name| called.as_ref().is_none_or(|called| called.contains(*name))).collect()
 }
 
 #[cfg(test)]

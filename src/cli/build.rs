@@ -58,7 +58,7 @@ fn executable(
     let source = read(&arguments.file).map_err(BuildError::of)?;
     let built = ahead(&arguments.ahead, &[source], true, None, options, reporter)?;
     arguments.ahead.keep_inputs(&built, &[&arguments.output])?;
-    let linked = Linked::Executable { mathematics: &built.mathematics };
+    let linked = Linked::Executable { mathematics: &built.mathematics() };
     link(&built.bytes, linked, &arguments.output, &arguments.linking).map_err(BuildError::of)
 }
 

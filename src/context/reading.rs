@@ -83,36 +83,16 @@ struct Progress {
 }
 
 impl Context {
-    /// Does what [`items`](Self::items) says, and reads what is not known of the source.
-    pub(super) fn items_of_text(
+    /// Does what [`items`](Self::items) says. What is not known of the source is parsed, or else an
+    /// error.
+    pub(super) fn run_items<const PARSES: bool>(
         &mut self,
         source: &Source,
         if_unchanged: IfUnchanged,
         interest: Interest,
         each: &mut Each<'_>,
     ) -> ControlFlow<()> {
-        self.items_read_by(Some(READER), source, if_unchanged, interest, each)
-    }
-
-    /// Does so with a source in an image. What is not known of it is an error.
-    pub(super) fn items_of_image(
-        &mut self,
-        source: &Source,
-        if_unchanged: IfUnchanged,
-        interest: Interest,
-        each: &mut Each<'_>,
-    ) -> ControlFlow<()> {
-        self.items_read_by(None, source, if_unchanged, interest, each)
-    }
-
-    fn items_read_by(
-        &mut self,
-        reader: Option<TextReader>,
-        source: &Source,
-        if_unchanged: IfUnchanged,
-        interest: Interest,
-        each: &mut Each<'_>,
-    ) -> ControlFlow<()> {
+        let reader = PARSES.then_some(READER);
         let _environment = DefaultEnvironment::enter();
         let _source = self.begin_source();
         let _step = self.history.step();

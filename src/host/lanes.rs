@@ -20,6 +20,16 @@ const TWO: &str = "kal$two$";
 /// The form that computes the sine of one lane and the cosine of the other.
 const SIN_COS: &str = "sin_cos";
 
+/// Returns the name in `kal-math` of a function of the library, or of the function that an operator
+/// is; any other name as it is.
+pub fn name_in_kal_math(name: &str) -> &str {
+    match name {
+        "ln" => "log",
+        "^" => "pow",
+        name => name,
+    }
+}
+
 /// A function of the library that computes all lanes itself.
 enum LanesFunction {
     One(UnaryFunction),
@@ -28,7 +38,7 @@ enum LanesFunction {
 
 impl LanesFunction {
     fn of(name: &str) -> Option<Self> {
-        let name = if name == "ln" { "log" } else { name };
+        let name = name_in_kal_math(name);
         let one = UnaryFunction::ALL.iter().find(|function| function.name() == name);
         let two = || BinaryFunction::ALL.iter().find(|function| function.name() == name);
         one.map(|one| Self::One(*one)).or_else(|| two().map(|two| Self::Two(*two)))
