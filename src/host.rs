@@ -7,6 +7,7 @@
 //! a slice, may write output and may fail, and *foreign* functions, which the
 //! user has allowed and whose arity is only known from the program's `extern`.
 
+pub(crate) mod counting;
 pub(crate) mod decimal;
 mod exact;
 mod foreign;
@@ -615,7 +616,7 @@ pub fn support(symbol: &str) -> Option<usize> {
         "memcpy" => Some(libc::memcpy as *const () as usize),
         "memmove" => Some(libc::memmove as *const () as usize),
         symbol => {
-            if let Some(address) = lanes::support(symbol) {
+            if let Some(address) = lanes::support(symbol).or_else(|| counting::support(symbol)) {
                 return Some(address);
             }
             let name = symbol.strip_prefix(PURE_FUNCTION)?;

@@ -73,6 +73,7 @@ pub struct BuiltImage {
 
 impl BuiltImage {
     /// Returns the functions of `kal-math` that the texts may call.
+    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the command asks"))]
     pub(crate) fn mathematics(&self) -> BTreeSet<&'static str> {
         self.sources.iter().flat_map(mathematics_in).collect()
     }
@@ -238,6 +239,7 @@ pub(crate) fn prepare_named(context: &mut Context, names: &[String]) -> Result<V
 }
 
 /// Returns the functions of `kal-math` that a text may call: by name, or `pow` by the operator `^`.
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the command asks"))]
 fn mathematics_in(source: &Source) -> Vec<&'static str> {
     let names = Names::new();
     let called: Option<HashSet<String>> = lex(source, &names).ok().map(|tokens| {

@@ -197,6 +197,11 @@
 //! *entry* of the function, as OSR code is: it has an identity and is found in packs. All
 //! other kernels compute row by row, with the same bits, in contexts of their own.
 //!
+//! **The iterations of a loop are rows, too.** What an iteration computes from the counter of its
+//! loop, and from what no iteration changes, is computed for a *strip* of iterations at once, by
+//! the wide lowering; then the iterations run in their order with the results (strip mining, in
+//! `codegen`). Nothing is reassociated, so the bits are the same.
+//!
 //! # The modules, in the order of the data flow
 //!
 //! ```text
@@ -282,6 +287,7 @@
 //!   interpreter, for a debugger, is to *deoptimise*.
 //! - *kernel*: a function over columns; *lane*: the place of a row in a vector; *mask*: the
 //!   lanes that are alive; *wide*: computed for many rows at once.
+//! - *strip*: iterations of a loop of which *parts* are computed at once, ahead of their turns.
 //! - *safepoint*: a place where a run can stop, at function entries and
 //!   back-edges; its *poll* is the comparison that finds out whether to.
 //! - *OSR*: on-stack replacement, entering compiled code at a loop header.

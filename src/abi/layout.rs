@@ -78,6 +78,9 @@ pub const REGISTERS: usize = 8;
 /// Offset of the fuel counter, in bytes.
 pub const FUEL: usize = std::mem::offset_of!(Header, fuel);
 
+/// Offset of the requests to stop, in bytes.
+pub const REQUESTS: usize = std::mem::offset_of!(Header, requests);
+
 /// Offset of the address of [`Header::stop`], in bytes.
 pub const STOP: usize = std::mem::offset_of!(Header, stop);
 

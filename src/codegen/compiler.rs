@@ -5,6 +5,7 @@ mod library;
 mod lower;
 mod pipeline;
 mod refusal;
+mod strips;
 mod types;
 mod wide;
 

@@ -75,6 +75,7 @@ mod tapes;
 mod storm;
 mod stored;
 mod streams;
+mod strips;
 mod targets;
 mod tenants;
 mod terminal;

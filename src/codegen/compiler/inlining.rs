@@ -6,6 +6,7 @@
 
 use super::lower::{DirectCall, LoweringJob};
 use super::refusal::Result;
+use super::strips::DirectCalls;
 use super::types::Types;
 use crate::codegen::body::Body;
 use crate::codegen::options::{CompileOptions, Level};
@@ -30,8 +31,14 @@ pub(super) fn body(
     let arity = body.entry.osr().map_or(root.arity(), |osr| root.locals + osr.values);
     let main = types.define(module, body.symbol, arity);
     let builtin = |(name, of): &(Name, Builtin)| ((*name, of.arity()), DirectCall::Builtin(*of));
-    let mut copies =
-        Copies { module, types, direct: body.builtins.iter().map(builtin).collect(), names, options };
+    // What counts fuel counts it in turn. Baseline code is never at these levels.
+    let has_strips = options.level >= Level::O2
+        && !options.counts_fuel
+        && ["avx2", "fma"].iter().all(|feature| options.processor.features().has(feature));
+    let calls = has_strips.then(|| DirectCalls::of(body.inline, body.builtins));
+    let direct = body.builtins.iter().map(builtin).collect();
+    let calls = calls.as_ref();
+    let mut copies = Copies { module, types, direct, calls, symbol: body.symbol, names, options };
     // OSR code is not a callee, and baseline code may be replaced while it recurs.
     let is_replaced = body.entry.osr().is_some() || body.hot_after.is_some();
     let itself = (root.name, root.arity());
@@ -90,6 +97,9 @@ struct Copies<'m, 'c> {
     module: &'m Module<'c>,
     types: Types<'c>,
     direct: FxHashMap<(Name, u32), DirectCall<'c>>,
+    /// What is known of that, where loops may run in strips.
+    calls: Option<&'m DirectCalls<'m>>,
+    symbol: &'m str,
     names: &'m Names,
     options: CompileOptions,
 }
@@ -108,8 +118,21 @@ impl<'c> Copies<'_, 'c> {
         function: FunctionValue<'c>,
         loads_numbers: bool,
     ) -> LoweringJob<'j, 'c> {
-        let Self { module, direct, names, options, .. } = self;
-        LoweringJob { module, source, function, osr: None, direct, names, options: *options, loads_numbers }
+        let Self { module, direct, calls, symbol, names, options, .. } = self;
+        let options = *options;
+        let calls = *calls;
+        LoweringJob {
+            module,
+            source,
+            function,
+            osr: None,
+            direct,
+            calls,
+            symbol,
+            names,
+            options,
+            loads_numbers,
+        }
     }
 }
 

@@ -10,9 +10,11 @@ mod builtins;
 mod checks;
 mod operators;
 mod osr;
+mod strips;
 mod variables;
 
 use super::refusal::{Result, missing};
+use super::strips::{DirectCalls, Strips, strips_of};
 use super::types::{PassedArgument, REGISTERS, Types, WideSignature, result};
 use crate::abi::{self, Symbol};
 use crate::codegen::body::LoopEntry;
@@ -32,6 +34,7 @@ use inkwell::values::{
     IntValue, LLVMTailCallKind, PointerValue,
 };
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// A call that does not go through a slot.
 #[derive(Clone, Copy)]
@@ -82,6 +85,18 @@ struct IrLoop<'c> {
     /// Where the increment is stored if a loop inside the condition is entered or
     /// left by OSR.
     kept: Option<PointerValue<'c>>,
+    /// Where it may begin to run in strips.
+    guard: Option<BasicBlock<'c>>,
+    /// Whether OSR code may be entered inside of it.
+    is_entered_later: bool,
+    /// The block after it, if there is one already.
+    end: Option<BasicBlock<'c>>,
+}
+
+/// What nodes leave that are not lowered: it was computed ahead.
+struct ComputedAhead<'c> {
+    nodes: Range<usize>,
+    value: FloatValue<'c>,
 }
 
 /// A function to be lowered.
@@ -93,6 +108,10 @@ pub(super) struct LoweringJob<'m, 'c> {
     pub(super) osr: Option<LoopEntry>,
     /// The calls that do not go through a slot, by name and arity.
     pub(super) direct: &'m FxHashMap<(Name, u32), DirectCall<'c>>,
+    /// What is known of them, where loops may run in strips.
+    pub(super) calls: Option<&'m DirectCalls<'m>>,
+    /// The symbol of the body that it is part of.
+    pub(super) symbol: &'m str,
     pub(super) names: &'m Names,
     pub(super) options: CompileOptions,
     /// Whether the numbers are loaded from where the context says.
@@ -157,6 +176,11 @@ struct IrLowering<'m, 'c> {
     calls: u32,
     /// The index of the node that is being lowered.
     at: u32,
+    /// The loops that run in strips, and what the symbols of their code begin with.
+    strips: Vec<Strips>,
+    symbol: &'m str,
+    /// Memory for a strip: the values of the counter, and the results of each part.
+    strip_rows: Vec<PointerValue<'c>>,
     osr: Option<OsrEntrance<'c>>,
     /// Where hot loops are left; `None` if they are not.
     exit: Option<OsrExit<'c>>,
@@ -197,7 +221,8 @@ const MANY_NUMBERS: usize = 4096;
 
 impl<'m, 'c> IrLowering<'m, 'c> {
     fn new(job: LoweringJob<'m, 'c>) -> Result<Self> {
-        let LoweringJob { module, source, function, osr, direct, names, options, .. } = job;
+        let LoweringJob { module, source, function, osr, direct, calls, symbol, names, options, .. } = job;
+        let strips = calls.map_or_else(Vec::new, |calls| strips_of(source, calls));
         let types = Types::new(module);
         let builder = types.context.create_builder();
         let block = types.context.append_basic_block(function, "entry");
@@ -226,6 +251,9 @@ impl<'m, 'c> IrLowering<'m, 'c> {
             latest_truth: None,
             open,
             at: 0,
+            strips,
+            symbol,
+            strip_rows: Vec::new(),
             osr: osr.map(|entry| OsrEntrance { entry, block, live: Vec::new() }),
             exit: None,
             calls: 0,
@@ -344,6 +372,24 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         self.builder.build_conditional_branch(condition, rare, go_on)?;
         self.builder.position_at_end(rare);
         Ok(go_on)
+    }
+
+    /// Lowers some nodes once more, but for those that have been computed ahead.
+    fn nodes(&mut self, nodes: Range<usize>, ahead: &[ComputedAhead<'c>]) -> Result<()> {
+        let (outer, source) = (self.at, self.source);
+        let mut at = nodes.start;
+        while at < nodes.end {
+            if let Some(computed) = ahead.iter().find(|computed| computed.nodes.start == at) {
+                self.values.push(computed.value);
+                at = computed.nodes.end;
+                continue;
+            }
+            self.at = at as u32;
+            self.node(source.nodes[at])?;
+            at += 1;
+        }
+        self.at = outer;
+        Ok(())
     }
 
     fn node(&mut self, node: CheckedNode) -> Result<()> {
@@ -609,16 +655,19 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         self.builder.build_store(self.place(variable)?, start)?;
         self.spill_before_entrance()?;
         let (body, condition, step) = (self.block("body"), self.block("condition"), self.block("step"));
+        let strips = self.strips.iter().position(|strips| strips.node == self.at as usize);
+        let strips = strips.map(|at| self.strips.swap_remove(at));
+        let guard = strips.is_some().then(|| self.block("guard"));
+        let first = guard.unwrap_or(body);
         if self.osr.as_ref().is_some_and(|entrance| entrance.entry.node == self.at) {
-            self.enter_loop(body)?;
+            self.enter_loop(first)?;
         } else {
-            self.jump(body)?;
+            self.jump(first)?;
         }
         if self.exit.is_some() {
             self.keep_steps()?;
         }
-        self.builder.position_at_end(condition);
-        self.open.push(IrConstruct::Loop(IrLoop {
+        let begun = IrLoop {
             node: self.at,
             variable,
             body,
@@ -627,7 +676,18 @@ impl<'m, 'c> IrLowering<'m, 'c> {
             decision: None,
             increment: None,
             kept: None,
-        }));
+            guard,
+            is_entered_later: self.osr.is_some(),
+            end: strips.is_some().then(|| self.block("end")),
+        };
+        if let Some(strips) = strips {
+            // A loop inside of the strips is another one than that which is entered.
+            let osr = self.osr.take();
+            self.strips(&strips, &begun)?;
+            self.osr = osr;
+        }
+        self.builder.position_at_end(condition);
+        self.open.push(IrConstruct::Loop(begun));
         Ok(())
     }
 
@@ -662,11 +722,8 @@ impl<'m, 'c> IrLowering<'m, 'c> {
     }
 
     fn end_loop(&mut self) -> Result<()> {
-        let Some(IrConstruct::Loop(IrLoop { node, variable, body, step, decision, increment, kept, .. })) =
-            self.open.pop()
-        else {
-            return Err(missing());
-        };
+        let Some(IrConstruct::Loop(ended)) = self.open.pop() else { return Err(missing()) };
+        let IrLoop { node, variable, body, step, decision, increment, kept, guard, .. } = ended;
         let (Some((truth, decided)), Some(increment)) = (decision, increment) else { return Err(missing()) };
         self.pop()?;
         // Optimised code polls where it goes on, so that a loop which tests its condition
@@ -685,20 +742,22 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         };
         let next = self.builder.build_float_add(current, increment, "")?;
         self.builder.build_store(place, next)?;
-        let end = self.block("end");
-        let mut again = body;
+        let end = ended.end.unwrap_or_else(|| self.block("end"));
+        // OSR code that is entered inside of an iteration goes on in strips after it.
+        let next = guard.filter(|_| ended.is_entered_later && self.osr.is_none()).unwrap_or(body);
+        let mut again = next;
         if self.may_leave() {
             again = self.block("again");
             self.builder.position_at_end(again);
             self.leave_loop(node)?;
-            self.jump(body)?;
+            self.jump(next)?;
             self.builder.position_at_end(decided);
         }
         if polls_last {
             again = self.block("again");
             self.builder.position_at_end(again);
             self.iteration_check()?;
-            self.jump(body)?;
+            self.jump(next)?;
             self.builder.position_at_end(decided);
         }
         self.builder.build_conditional_branch(truth, again, end)?;

@@ -14,11 +14,13 @@
 #include "llvm-c/TargetMachine.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/CodeGen/SelectionDAGNodes.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/OptBisect.h"
+#include "llvm/IR/PassInstrumentation.h"
 #include "llvm/IR/PrintPasses.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -126,6 +128,61 @@ public:
   }
 };
 
+/// The attribute of functions over columns: `ROWS` of wide.rs.
+constexpr StringLiteral Rows = "kal-rows";
+
+/// Keeps passes from functions over columns, in modules whose other functions have
+/// loops of their own.
+class RowsApart {
+  bool Applies = false;
+
+  static const Function *functionOf(const Any &IR) {
+    if (auto *F = any_cast<const Function *>(&IR))
+      return *F;
+    if (auto *L = any_cast<const Loop *>(&IR))
+      return (*L)->getHeader()->getParent();
+    return nullptr;
+  }
+
+public:
+  void registerWith(PassInstrumentationCallbacks &Callbacks) {
+    Callbacks.registerShouldRunOptionalPassCallback(
+        [this](StringRef, Any IR) {
+          const Function *F = Applies ? functionOf(IR) : nullptr;
+          return !F || !F->hasFnAttribute(Rows);
+        });
+  }
+
+  /// From here on it applies, or no longer.
+  class Begin : public PassInfoMixin<Begin> {
+    RowsApart *Apart;
+    bool Applies;
+
+  public:
+    Begin(RowsApart &Apart, bool Applies) : Apart(&Apart), Applies(Applies) {}
+
+    PreservedAnalyses run(Module &, ModuleAnalysisManager &) {
+      Apart->Applies = Applies;
+      return PreservedAnalyses::all();
+    }
+
+    static bool isRequired() { return true; }
+  };
+};
+
+/// Runs passes over the functions over columns of a module.
+class RowsPass : public PassInfoMixin<RowsPass> {
+  FunctionPassManager Passes;
+
+public:
+  explicit RowsPass(FunctionPassManager Passes) : Passes(std::move(Passes)) {}
+
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
+    return F.hasFnAttribute(Rows) ? Passes.run(F, FAM)
+                                  : PreservedAnalyses::all();
+  }
+};
+
 /// What loops the functions of a module have: `Loops` of pipeline.rs.
 enum class Loops : unsigned { None, Any, Rows, LongRows };
 
@@ -134,10 +191,14 @@ struct Passes {
   FunctionAnalysisManager FAM;
   CGSCCAnalysisManager CGAM;
   ModuleAnalysisManager MAM;
+  PassInstrumentationCallbacks Callbacks;
+  RowsApart Apart;
   PassBuilder PB;
   ModulePassManager MPM;
 
-  explicit Passes(TargetMachine *TM) : PB(TM, tuning()) {
+  explicit Passes(TargetMachine *TM)
+      : PB(TM, tuning(), std::nullopt, &Callbacks) {
+    Apart.registerWith(Callbacks);
     PB.registerModuleAnalyses(MAM);
     PB.registerCGSCCAnalyses(CGAM);
     PB.registerFunctionAnalyses(FAM);
@@ -173,6 +234,8 @@ struct Passes {
       MPM.addPass(createModuleToFunctionPassAdaptor(rows()));
       MPM.addPass(HoistCallsPass());
     } else {
+      MPM.addPass(createModuleToFunctionPassAdaptor(RowsPass(rows())));
+      MPM.addPass(RowsApart::Begin(Apart, /*Applies=*/true));
       MPM.addPass(createModuleToFunctionPassAdaptor(
           PB.buildFunctionSimplificationPipeline(L, ThinOrFullLTOPhase::None)));
       MPM.addPass(HoistCallsPass());
@@ -181,9 +244,10 @@ struct Passes {
     }
     if (Level < 2)
       return;
-    MPM.addPass(createModuleToFunctionPassAdaptor(PairCallsPass()));
     if (Kind == Loops::Any)
       MPM.addPass(createModuleToFunctionPassAdaptor(BranchSelectsPass(TM)));
+    MPM.addPass(RowsApart::Begin(Apart, /*Applies=*/false));
+    MPM.addPass(createModuleToFunctionPassAdaptor(PairCallsPass()));
   }
 
   /// What LLVM's own pipelines have before they inline: without it, the branches of

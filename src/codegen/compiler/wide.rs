@@ -17,6 +17,7 @@ mod arithmetic;
 mod construct;
 mod control;
 mod mathematics;
+mod recursion;
 mod truth;
 mod uniform;
 mod value;
@@ -31,7 +32,7 @@ use crate::host::lanes::SAME_NAN;
 use crate::name::Name;
 use crate::processor::FeatureSet;
 use crate::sema::checked::{CheckedFunction, CheckedNode, variables_of};
-use construct::{Marks, WideConstruct, is_heavy};
+use construct::{Marks, Round, WideConstruct, is_heavy};
 use inkwell::attributes::AttributeLoc;
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
@@ -44,6 +45,11 @@ use inkwell::{FloatPredicate, IntPredicate};
 use rustc_hash::FxHashMap;
 use uniform::Uniform;
 use value::{Mask, Wide, WideLocal, has_wide_truths};
+
+pub(super) use construct::recurs_last;
+
+/// The attribute of functions over columns, which have passes of their own.
+const ROWS: &str = "kal-rows";
 
 /// Adds code of a function over columns to the module.
 pub(super) fn body(
@@ -91,6 +97,8 @@ struct WideFrame<'m, 'c> {
     locals: Vec<WideLocal<'c>>,
     values: Vec<Wide<'c>>,
     open: Vec<WideConstruct<'c>>,
+    /// What calls of the function itself change.
+    round: Option<Round<'c>>,
     /// The index of the node that is being lowered.
     at: usize,
 }
@@ -122,6 +130,8 @@ struct WideLowering<'m, 'c> {
     /// Where the lowest lane is kept that was in a loop when the code was asked to stop; it
     /// is the number of lanes while none was. There is none without a loop.
     lowest: Option<PointerValue<'c>>,
+    /// Whether lanes may be given up though nothing asks to stop.
+    gives_up: bool,
     mask: Mask<'c>,
     /// Where arguments of functions of the library are passed.
     passed: Vec<PointerValue<'c>>,
@@ -151,6 +161,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             // A frame may be larger than the page that guards a stack.
             ("probe-stack", "inline-asm"),
             ("frame-pointer", "non-leaf"),
+            (ROWS, ""),
         ] {
             function.add_attribute(AttributeLoc::Function, context.create_string_attribute(name, value));
         }
@@ -181,6 +192,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             fuel: options.counts_fuel.then(|| pointer.const_null()),
             row: i64.const_zero(),
             lowest: None,
+            gives_up: body.inline.iter().any(|callee| recurs_last(callee)),
             mask: None,
             passed: Vec::new(),
             frame: WideFrame::new(body.function, Uniform::default()),
@@ -329,6 +341,9 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         arguments: Vec<Wide<'c>>,
         mask: Mask<'c>,
     ) -> Result<Wide<'c>> {
+        if recurs_last(source) {
+            return self.recursion(source, &arguments, mask);
+        }
         let is_same: Vec<bool> =
             arguments.iter().map(|argument| matches!(argument, Wide::Every(_))).collect();
         let uniform = Uniform::of(source, &is_same);
@@ -336,20 +351,17 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         let outer_mask = std::mem::replace(&mut self.mask, mask);
         self.burn(mask)?;
         let is_assigned = assigned(source);
-        for (local, is_assigned) in is_assigned.into_iter().enumerate() {
-            let argument = arguments.get(local).copied();
-            let bound = if !is_assigned {
-                argument.map_or(WideLocal::Unbound, WideLocal::Value)
-            } else if self.frame.uniform.is_local(local as u32) {
-                WideLocal::Single(self.allocate(self.types.double.into())?)
-            } else {
-                WideLocal::Place(self.allocate(self.doubles.into())?)
+        for (local, argument) in arguments.iter().enumerate() {
+            let bound = match is_assigned.get(local) {
+                Some(true) => self.assigned_local(local as u32)?,
+                Some(false) | None => WideLocal::Value(*argument),
             };
             self.frame.locals.push(bound);
-            if let (true, Some(value)) = (is_assigned, argument) {
-                self.bind(local as u32, value)?;
+            if is_assigned.get(local) == Some(&true) {
+                self.bind(local as u32, *argument)?;
             }
         }
+        self.locals(source, arguments.len())?;
         for (at, node) in source.nodes.iter().enumerate() {
             self.frame.at = at;
             self.node(*node)?;
@@ -358,6 +370,24 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         self.frame = outer;
         self.mask = outer_mask;
         Ok(value)
+    }
+
+    /// Adds the locals of a function that are no parameters.
+    fn locals(&mut self, source: &CheckedFunction, parameters: usize) -> Result<()> {
+        for (local, is_assigned) in assigned(source).into_iter().enumerate().skip(parameters) {
+            let local = if is_assigned { self.assigned_local(local as u32)? } else { WideLocal::Unbound };
+            self.frame.locals.push(local);
+        }
+        Ok(())
+    }
+
+    /// Returns a local whose value changes after it is bound.
+    fn assigned_local(&self, local: u32) -> Result<WideLocal<'c>> {
+        Ok(if self.frame.uniform.is_local(local) {
+            WideLocal::Single(self.allocate(self.types.double.into())?)
+        } else {
+            WideLocal::Place(self.allocate(self.doubles.into())?)
+        })
     }
 
     fn node(&mut self, node: CheckedNode) -> Result<()> {
@@ -404,6 +434,10 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         let callee = *self.frame.source.callees.get(index as usize).ok_or_else(missing)?;
         let key = (callee.name, callee.arity);
         let first = self.frame.values.len().checked_sub(callee.arity as usize).ok_or_else(missing)?;
+        if self.frame.round.is_some() && callee.name == self.frame.source.name {
+            let arguments = self.frame.values.split_off(first);
+            return self.call_again(&arguments);
+        }
         if let Some((function, _)) = self.callees.get(&key).copied() {
             let arguments = self.frame.values.split_off(first);
             let value = self.function(function, arguments, self.mask)?;
@@ -603,7 +637,7 @@ impl<'m> WideFrame<'m, '_> {
     fn new(source: &'m CheckedFunction, uniform: Uniform) -> Self {
         let locals = Vec::with_capacity(source.locals as usize);
         let (values, open) = (Vec::new(), Vec::new());
-        Self { source, marks: Marks::of(source), uniform, locals, values, open, at: 0 }
+        Self { source, marks: Marks::of(source), uniform, locals, values, open, round: None, at: 0 }
     }
 }
 

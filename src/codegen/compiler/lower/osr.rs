@@ -107,7 +107,7 @@ impl<'c> IrLowering<'_, 'c> {
     }
 
     /// Allocates memory at the entry of the function.
-    fn place_at_entry(&self, of: impl BasicType<'c>) -> Result<PointerValue<'c>> {
+    pub(super) fn place_at_entry(&self, of: impl BasicType<'c>) -> Result<PointerValue<'c>> {
         let entry = self.function.get_first_basic_block().ok_or_else(missing)?;
         let builder = self.types.context.create_builder();
         builder.position_before(&entry.get_first_instruction().ok_or_else(missing)?);

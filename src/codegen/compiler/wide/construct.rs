@@ -6,7 +6,7 @@ use crate::name::Name;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 use crate::syntax::operator::BinaryOp;
 use inkwell::basic_block::BasicBlock;
-use inkwell::values::PhiValue;
+use inkwell::values::{PhiValue, PointerValue};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -101,4 +101,53 @@ pub(super) struct WideLoop<'c> {
     pub(super) decision: Option<(WideTruth<'c>, BasicBlock<'c>)>,
     /// Set after the step.
     pub(super) increment: Option<Wide<'c>>,
+}
+
+/// A round of a function that calls itself last, in progress.
+pub(super) struct Round<'c> {
+    /// Where the arguments of the next one are put.
+    pub(super) next: Vec<PointerValue<'c>>,
+    /// Where the lanes are put that make another one.
+    pub(super) again: PointerValue<'c>,
+}
+
+/// Returns whether a function calls itself, and never to go on after that.
+pub(crate) fn recurs_last(function: &CheckedFunction) -> bool {
+    let nodes = &function.nodes;
+    let is_own = |node: &CheckedNode| match node {
+        CheckedNode::Call(index) => {
+            let callee = function.callees.get(*index as usize);
+            callee.is_some_and(|callee| callee.name == function.name)
+        }
+        _ => false,
+    };
+    if !function.calls_itself()
+        || function
+            .callees
+            .iter()
+            .any(|callee| callee.name == function.name && callee.arity != function.arity())
+    {
+        return false;
+    }
+    // From the end on: whether a value is the result, at the end of each branch that is open.
+    let mut open: Vec<bool> = Vec::new();
+    let mut is_last = true;
+    for node in nodes.iter().rev() {
+        match node {
+            CheckedNode::If => open.push(is_last),
+            CheckedNode::Else => is_last = open.last().copied().unwrap_or(false),
+            CheckedNode::Then => {
+                open.pop();
+                is_last = false;
+            }
+            own if is_own(own) => {
+                if !is_last {
+                    return false;
+                }
+                is_last = false;
+            }
+            _ => is_last = false,
+        }
+    }
+    true
 }

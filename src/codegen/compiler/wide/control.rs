@@ -7,7 +7,7 @@ use crate::codegen::compiler::refusal::{Result, missing};
 use crate::syntax::operator::BinaryOp;
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
-use inkwell::values::VectorValue;
+use inkwell::values::{IntValue, VectorValue};
 
 impl<'c> WideLowering<'_, 'c> {
     /// Returns the lanes of the mask that have a truth.
@@ -17,7 +17,7 @@ impl<'c> WideLowering<'_, 'c> {
     }
 
     /// Returns the lanes that are alive.
-    fn alive(&self) -> Result<VectorValue<'c>> {
+    pub(super) fn alive(&self) -> Result<VectorValue<'c>> {
         let all = self.types.context.bool_type().const_all_ones();
         self.mask.map_or_else(|| self.splat_truth(all), Ok)
     }
@@ -224,7 +224,7 @@ impl<'c> WideLowering<'_, 'c> {
         let end = self.block("end");
         self.burn(self.mask)?;
         let alive = self.alive()?;
-        self.stop_check(alive, step, end)?;
+        self.stop_check(alive, None, step, end)?;
         self.builder.position_at_end(decided);
         let next = self.arithmetic(BinaryOp::Add, self.read(variable)?, increment)?;
         // In lanes that have left the loop as well: they do not see it.
@@ -248,10 +248,12 @@ impl<'c> WideLowering<'_, 'c> {
 
     /// Emits a poll of the word that asks to stop, and of the fuel, at the end of a round.
     /// The lowest lane that is in the loop, and those after it, are then given up, and the
-    /// loop ends. What is below goes on: it has left the loop before.
-    fn stop_check(
+    /// loop ends. What is below goes on: it has left the loop before. The same happens where
+    /// `gives_up` is true.
+    pub(super) fn stop_check(
         &mut self,
         alive: VectorValue<'c>,
+        gives_up: Option<IntValue<'c>>,
         go_on: BasicBlock<'c>,
         end: BasicBlock<'c>,
     ) -> Result<()> {
@@ -264,20 +266,35 @@ impl<'c> WideLowering<'_, 'c> {
         if let Some(is_out) = self.is_out_of_fuel()? {
             asked = self.builder.build_or(asked, is_out, "")?;
         }
+        if let Some(gives_up) = gives_up {
+            asked = self.builder.build_or(asked, gives_up, "")?;
+        }
+        if self.gives_up {
+            // A lane that is given up has any values, with which a loop may not end.
+            let lanes = i64.const_int(self.lanes.into(), false);
+            let before = self.builder.build_load(i64, lowest, "")?.into_int_value();
+            let has_given_up = self.builder.build_int_compare(IntPredicate::ULT, before, lanes, "")?;
+            asked = self.builder.build_or(asked, has_given_up, "")?;
+        }
         let stops = self.block("stops");
         self.builder.build_conditional_branch(asked, stops, go_on)?;
         self.builder.position_at_end(stops);
-        let bits = self.bits(alive)?;
-        let count = self.declare("llvm.cttz", &[bits.get_type().into()])?;
-        let is_poison = self.types.context.bool_type().const_zero();
-        let lane = self.builder.build_call(count, &[bits.into(), is_poison.into()], "")?;
-        let lane = lane.try_as_basic_value().basic().ok_or_else(missing)?.into_int_value();
-        let lane = self.builder.build_int_z_extend_or_bit_cast(lane, i64, "")?;
+        let lane = self.lowest_of(alive)?;
         let before = self.builder.build_load(i64, lowest, "")?.into_int_value();
         let is_lower = self.builder.build_int_compare(IntPredicate::ULT, lane, before, "")?;
         let lane = self.builder.build_select(is_lower, lane, before, "")?.into_int_value();
         self.builder.build_store(lowest, lane)?;
         self.builder.build_unconditional_branch(end)?;
         Ok(())
+    }
+
+    /// Returns the number of the lowest of some lanes; the number of all lanes if there are none.
+    pub(super) fn lowest_of(&self, lanes: VectorValue<'c>) -> Result<IntValue<'c>> {
+        let bits = self.bits(lanes)?;
+        let count = self.declare("llvm.cttz", &[bits.get_type().into()])?;
+        let is_poison = self.types.context.bool_type().const_zero();
+        let lane = self.builder.build_call(count, &[bits.into(), is_poison.into()], "")?;
+        let lane = lane.try_as_basic_value().basic().ok_or_else(missing)?.into_int_value();
+        Ok(self.builder.build_int_z_extend_or_bit_cast(lane, self.types.context.i64_type(), "")?)
     }
 }
