@@ -83,7 +83,7 @@ fn files_in(cache: PathBuf) -> Vec<PathBuf> {
     files
 }
 
-/// A run of the command: what it printed, and what the cache did.
+/// A run of the command: what it printed, as far as that is text, and what the cache did.
 pub struct CachedRun {
     pub out: String,
     pub code: Option<i32>,
@@ -103,7 +103,7 @@ impl CachedRun {
         let stats: serde_json::Value = serde_json::from_str(stats).expect("they are JSON");
         let count = |name: &str| stats[name].as_u64().expect("it is a count");
         Self {
-            out: ran.out().to_owned(),
+            out: String::from_utf8_lossy(&ran.stdout).into_owned(),
             code: ran.code,
             said: ran.err().lines().filter(|line| !is_stats(line)).map(str::to_owned).collect(),
             hits: count("cache_hits"),

@@ -205,12 +205,12 @@ fn what_does_not_end_is_stopped_where_it_is() {
         let config = Config::new().tier_up(tier_up).wait_for_code(true).limits(limits);
         let mut context = Engine::with_config(config).and_then(|engine| engine.context()).expect("it starts");
         context.eval(text).expect("it runs");
-        for (call, code) in
-            [("loops(1000)", ErrorCode::DeadlineExceeded), ("recurs(1000)", ErrorCode::StackOverflow)]
-        {
+        // The stack may last longer than there is time.
+        let due = [ErrorCode::DeadlineExceeded, ErrorCode::StackOverflow];
+        for (call, codes) in [("loops(1000)", &due[..1]), ("recurs(1000)", &due)] {
             context.eval("g = 0").expect("it runs");
             let error = context.eval(call).expect_err("it does not end");
-            assert_eq!(error.diagnostics()[0].code, code, "{error:?}");
+            assert!(codes.contains(&error.diagnostics()[0].code), "{error:?}");
             // All that comes before has been done, in turn, or nothing of its strip.
             let g = context.eval("g").expect("it runs").expect("it has a value");
             let sums: Vec<f64> = (0..57).map(|n| (1..=n).map(|x| f64::powi(f64::from(x), 7)).sum()).collect();

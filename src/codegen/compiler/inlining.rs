@@ -34,6 +34,7 @@ pub(super) fn body(
     // What counts fuel counts it in turn. Baseline code is never at these levels.
     let has_strips = options.level >= Level::O2
         && !options.counts_fuel
+        && body.inline.iter().map(|inlined| &**inlined).chain([root]).any(CheckedFunction::has_loop)
         && ["avx2", "fma"].iter().all(|feature| options.processor.features().has(feature));
     let calls = has_strips.then(|| DirectCalls::of(body.inline, body.builtins));
     let direct = body.builtins.iter().map(builtin).collect();

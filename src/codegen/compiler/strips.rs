@@ -232,7 +232,7 @@ impl<'a> LoopSearch<'a> {
         let is_in_part = |at: usize| parts.iter().any(|part| part.nodes.contains(&at));
         let is_loop = |at: usize| function.nodes[at] == CheckedNode::For;
         let has_other_loop = (step + 1..end).any(|at| is_loop(at) && !is_in_part(at));
-        // DirectCalls may print: what runs for long waits for its turn, so that it can be stopped then.
+        // Calls may print: what runs for long waits for its turn, so that it can be stopped then.
         let may_wait = variables.is_none() && parts.iter().any(|part| part.has_loop);
         if parts.is_empty() || has_other_loop || may_wait {
             return None;

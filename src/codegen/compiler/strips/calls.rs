@@ -56,9 +56,6 @@ impl<'a> DirectCalls<'a> {
             });
             calls.assigned.extend(assigned);
             let key = (function.name, function.arity());
-            if function.callees.iter().any(|callee| calls.leads_out((callee.name, callee.arity))) {
-                calls.leading_out.insert(key);
-            }
             if recurs_last(function) {
                 let round = Summary { weight: ROUND, has_loop: true, ..Summary::default() };
                 calls.pure.insert(key, round);
@@ -66,6 +63,16 @@ impl<'a> DirectCalls<'a> {
             match calls.summary(function, 0..function.nodes.len()) {
                 Some(pure) => _ = calls.pure.insert(key, pure),
                 None => _ = calls.pure.remove(&key),
+            }
+        }
+        // They may call each other.
+        let mut known = usize::MAX;
+        while known != calls.leading_out.len() {
+            known = calls.leading_out.len();
+            for function in inlined {
+                if function.callees.iter().any(|callee| calls.leads_out((callee.name, callee.arity))) {
+                    calls.leading_out.insert((function.name, function.arity()));
+                }
             }
         }
         calls
