@@ -114,7 +114,7 @@ fn executables_contain_only_what_their_programs_need() {
     let functions = ["log10", "lgamma", "erfc", "tgamma", "pow"];
     let mut programs = vec![("sum".to_owned(), "1 + 1\n".to_owned())];
     programs.extend(functions.map(|name| (name.to_owned(), call_of(name))));
-    // Without items, with a constant exponent, by the other name, with two at once, and in a module.
+    // Without items, with a constant exponent, by the other name, with two or many at once, and in a module.
     programs.extend(
         [
             ("empty", ""),
@@ -123,6 +123,7 @@ fn executables_contain_only_what_their_programs_need() {
             ("operator", "def binaryⒶ 5 (a b) a + b\ndef f(x) 1 Ⓐsin(x)\nf(2)\nf(read())\n"),
             ("power", "def f(x) x ^ 1.5\nf(7)\nread() ^ 0.1\n"),
             ("ln", "def f(x) ln(x)\nf(7)\n"),
+            ("strips", "def f(n) var s = 0 in (for i = 1, i < n in s = s + exp(-i) * sin(i)) : s\nf(1000)\n"),
             ("polar", "def f(r a) r * sin(a) + r * cos(a)\nf(2, 0.7)\n"),
             (
                 "import",
