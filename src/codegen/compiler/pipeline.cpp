@@ -244,10 +244,13 @@ struct Passes {
     }
     if (Level < 2)
       return;
-    if (Kind == Loops::Any)
-      MPM.addPass(createModuleToFunctionPassAdaptor(BranchSelectsPass(TM)));
     MPM.addPass(RowsApart::Begin(Apart, /*Applies=*/false));
     MPM.addPass(createModuleToFunctionPassAdaptor(PairCallsPass()));
+    if (Kind == Loops::Any) {
+      MPM.addPass(RowsApart::Begin(Apart, /*Applies=*/true));
+      MPM.addPass(createModuleToFunctionPassAdaptor(BranchSelectsPass(TM)));
+      MPM.addPass(RowsApart::Begin(Apart, /*Applies=*/false));
+    }
   }
 
   /// What LLVM's own pipelines have before they inline: without it, the branches of

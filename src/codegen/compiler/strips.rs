@@ -124,6 +124,9 @@ struct LoopSearch<'a> {
     function: &'a CheckedFunction,
     shape: &'a Expressions,
     lasting: &'a LoopNodes,
+    /// How the condition compares the counter, and with what.
+    comparison: BinaryOp,
+    bound: Range<usize>,
     /// The locals that the loop assigns.
     locals: FxHashSet<u32>,
     /// The variables that it may assign; all if `None`.
@@ -148,12 +151,15 @@ impl<'a> LoopSearch<'a> {
         if end - node > LONGEST || shape.assigned.contains(&node) {
             return None;
         }
+        let (comparison, bound) = bound(function, shape, lasting)?;
         let may_recur = function.callees.iter().any(|callee| calls.leads_out((callee.name, callee.arity)));
         let mut search = Self {
             calls,
             function,
             shape,
             lasting,
+            comparison,
+            bound,
             locals: FxHashSet::default(),
             variables: Some(calls.assigned.clone()),
             most_parts: if may_recur { 1 } else { MOST_PARTS },
@@ -182,31 +188,7 @@ impl<'a> LoopSearch<'a> {
             CheckedNode::Variable(name) => search.is_kept(name),
             _ => false,
         };
-        let (_, bound) = search.bound()?;
-        bound.chain(condition + 1..step).all(is_plain).then_some(search)
-    }
-
-    /// Returns how the condition compares the counter with what; `None` if it does anything else.
-    fn bound(&self) -> Option<(BinaryOp, Range<usize>)> {
-        let LoopNodes { node, condition, decision, .. } = *self.lasting;
-        let CheckedNode::Binary(op) = self.function.nodes[condition - 1] else { return None };
-        let expressions = &self.shape.expressions;
-        let whole = &expressions[decision];
-        let [left, right] = whole.operands[..] else { return None };
-        let (left, right) = (&expressions[left], &expressions[right]);
-        let is_counter = |operand: &Expression| {
-            operand.end - operand.start == 1 && self.shape.declared_at[operand.start] == node
-        };
-        let (op, bound) = if is_counter(left) {
-            (op, right)
-        } else if is_counter(right) {
-            (mirrored(op), left)
-        } else {
-            return None;
-        };
-        let compares =
-            matches!(op, BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Greater | BinaryOp::GreaterEqual);
-        compares.then_some((op, bound.start..bound.end))
+        search.bound.clone().chain(condition + 1..step).all(is_plain).then_some(search)
     }
 
     /// Returns whether no iteration changes a variable of the context.
@@ -226,8 +208,7 @@ impl<'a> LoopSearch<'a> {
     /// Returns how the loop runs in strips, if it can compute enough ahead.
     fn find(mut self) -> Option<Strips> {
         self.look_at(self.lasting.body, true, &[]);
-        let (comparison, bound) = self.bound()?;
-        let Self { function, parts, variables, .. } = self;
+        let Self { function, comparison, bound, parts, variables, .. } = self;
         let LoopNodes { node, condition, step, end, .. } = *self.lasting;
         let is_in_part = |at: usize| parts.iter().any(|part| part.nodes.contains(&at));
         let is_loop = |at: usize| function.nodes[at] == CheckedNode::For;
@@ -296,6 +277,32 @@ impl<'a> LoopSearch<'a> {
         self.parts.push(part);
         true
     }
+}
+
+/// Returns how the condition compares the counter with what; `None` if it does anything else.
+fn bound(
+    function: &CheckedFunction,
+    shape: &Expressions,
+    lasting: &LoopNodes,
+) -> Option<(BinaryOp, Range<usize>)> {
+    let LoopNodes { node, condition, decision, .. } = *lasting;
+    let CheckedNode::Binary(op) = function.nodes[condition - 1] else { return None };
+    let expressions = &shape.expressions;
+    let whole = &expressions[decision];
+    let [left, right] = whole.operands[..] else { return None };
+    let (left, right) = (&expressions[left], &expressions[right]);
+    let is_counter =
+        |operand: &Expression| operand.end - operand.start == 1 && shape.declared_at[operand.start] == node;
+    let (op, bound) = if is_counter(left) {
+        (op, right)
+    } else if is_counter(right) {
+        (mirrored(op), left)
+    } else {
+        return None;
+    };
+    let compares =
+        matches!(op, BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Greater | BinaryOp::GreaterEqual);
+    compares.then_some((op, bound.start..bound.end))
 }
 
 /// A condition under which an expression is needed.

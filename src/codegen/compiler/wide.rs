@@ -362,14 +362,19 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             }
         }
         self.locals(source, arguments.len())?;
+        let value = self.nodes(source)?;
+        self.frame = outer;
+        self.mask = outer_mask;
+        Ok(value)
+    }
+
+    /// Lowers the body of the function of the frame; returns its value.
+    fn nodes(&mut self, source: &CheckedFunction) -> Result<Wide<'c>> {
         for (at, node) in source.nodes.iter().enumerate() {
             self.frame.at = at;
             self.node(*node)?;
         }
-        let value = self.pop()?;
-        self.frame = outer;
-        self.mask = outer_mask;
-        Ok(value)
+        self.pop()
     }
 
     /// Adds the locals of a function that are no parameters.

@@ -53,11 +53,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         self.burn(self.mask)?;
         self.builder.build_store(again, self.truths.const_zero())?;
         self.frame.round = Some(Round { next, again });
-        for (at, node) in source.nodes.iter().enumerate() {
-            self.frame.at = at;
-            self.node(*node)?;
-        }
-        let value = self.pop()?;
+        let value = self.nodes(source)?;
         let Some(Round { next, .. }) = self.frame.round.take() else { return Err(missing()) };
         let calls = self.builder.build_load(self.truths, again, "")?.into_vector_value();
         let returns = self.builder.build_and(live_lanes, self.builder.build_not(calls, "")?, "")?;
