@@ -187,10 +187,10 @@ pub fn sin_cos(build: Build) -> Option<TwoPointer> {
 /// Returns the symbols of the C functions that a program does not need if it calls only the functions
 /// for which `is_called` is true. A linker that leaves them out leaves out most of this crate.
 pub fn uncalled_symbols(is_called: impl Fn(&str) -> bool) -> Vec<String> {
-    let (one, lanes): (&[&str], &[&str]) = if cfg!(target_arch = "x86_64") {
-        (&["baseline", "fma"], &["lanes_baseline", "lanes_fma", "lanes_avx512"])
+    let forms: &[&str] = if cfg!(target_arch = "x86_64") {
+        &["baseline", "fma", "lanes_baseline", "lanes_fma", "lanes_avx512"]
     } else {
-        (&["baseline"], &["lanes_baseline"])
+        &["baseline", "lanes_baseline"]
     };
     let mut symbols = Vec::new();
     let mut add = |name: &str, forms: &[&str]| {
@@ -199,8 +199,7 @@ pub fn uncalled_symbols(is_called: impl Fn(&str) -> bool) -> Vec<String> {
     let unary = UNARY.iter().map(|function| function.name);
     for name in unary.chain(BINARY.iter().map(|function| function.name)) {
         if !is_called(name) {
-            add(name, lanes);
-            add(name, one);
+            add(name, forms);
         }
     }
     for (name, _) in TWO {
