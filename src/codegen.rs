@@ -13,14 +13,17 @@ mod cost;
 mod error;
 mod options;
 pub mod polls;
+mod rounds;
 mod symbols;
+mod uniform;
 
 pub use crate::tier::Level;
 pub use body::{Body, ColumnEntry, Entry, LoopEntry};
 pub use compiler::{Compiler, initialize, llvm_version, target};
-pub use cost::{calls_library, cost, gains_from_features, is_large, is_short, may_loop};
+pub use cost::{cost, gains_from_features, is_large, lanes, may_loop};
 pub use error::CodegenError;
 pub use options::{CompileOptions, Listing};
+pub use rounds::has_different_rounds;
 pub use symbols::ObjectSymbols;
 
 /// Whether there is a compiler in this build.

@@ -17,6 +17,7 @@ pub(crate) mod nesting;
 mod outside;
 pub(crate) mod power;
 pub(crate) mod printing;
+pub(crate) mod refilling;
 pub(crate) mod sink;
 
 use crate::bytes::Writer;
@@ -616,7 +617,8 @@ pub fn support(symbol: &str) -> Option<usize> {
         "memcpy" => Some(libc::memcpy as *const () as usize),
         "memmove" => Some(libc::memmove as *const () as usize),
         symbol => {
-            if let Some(address) = lanes::support(symbol).or_else(|| counting::support(symbol)) {
+            let support = [lanes::support, counting::support, refilling::support];
+            if let Some(address) = support.iter().find_map(|support| support(symbol)) {
                 return Some(address);
             }
             let name = symbol.strip_prefix(PURE_FUNCTION)?;

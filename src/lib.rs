@@ -193,7 +193,8 @@
 //! meant it at one moment. Where that is one piece of code that computes a value, it is
 //! compiled to compute many rows at once: a value is a vector with a *lane* for each row, and
 //! where rows go different ways, both ways are taken under *masks* (`codegen`'s wide
-//! lowering, which does not depend on what LLVM can make vectors of). That is another
+//! lowering, which does not depend on what LLVM can make vectors of). Lanes that have left a loop in
+//! which others stay get the next rows. That is another
 //! *entry* of the function, as OSR code is: it has an identity and is found in packs. All
 //! other kernels compute row by row, with the same bits, in contexts of their own.
 //!

@@ -21,7 +21,7 @@ mod use_lock;
 mod x86_64;
 
 pub use arguments::CallArguments;
-pub use callbacks::{Destination, RuntimeCallbacks, StopReason};
+pub use callbacks::{Destination, HotLoopAnswer, RuntimeCallbacks, StopReason};
 pub use columns::{ColumnAddresses, run_columns};
 #[cfg(feature = "executable")]
 pub use entry::is_context_free;

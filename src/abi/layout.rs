@@ -63,9 +63,9 @@ pub struct Header {
     /// The routine that hot baseline code calls: `void hot(context)`.
     pub hot: AtomicUsize,
     /// The routine that a hot loop of baseline code calls:
-    /// `void *hot_loop(context, node, values)`, of the loop's node and the number
-    /// of operand-stack values that are live across it. Returns OSR code to
-    /// continue in, or null.
+    /// `struct { void *code; uint64_t left; } hot_loop(context, node, values)`, of the loop's node and
+    /// the number of operand-stack values that are live across it. Returns OSR code to
+    /// continue in, or null, and after how many iterations it is to be called again.
     pub hot_loop: AtomicUsize,
     /// The routine that a closure's thunk jumps to, with the arguments of the call in
     /// place, the number of the closure in `eax` and that of its arguments in `r10d`.

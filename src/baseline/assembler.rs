@@ -245,6 +245,19 @@ impl MachineCode {
         self.operands(from as u8, MachineOperand::At(base, distance), 0);
     }
 
+    /// Appends a store of four bytes.
+    pub(super) fn store_half(&mut self, base: Register, distance: i32, from: Register) {
+        self.byte(0x89);
+        self.operands(from as u8, MachineOperand::At(base, distance), 0);
+    }
+
+    /// Appends a negation of four bytes, and an addition of a constant to them.
+    pub(super) fn subtract_from(&mut self, value: u32, register: Register) {
+        self.bytes.extend_from_slice(&[0xf7, 0xd8 | register as u8]);
+        self.bytes.extend_from_slice(&[0x81, 0xc0 | register as u8]);
+        self.number(value);
+    }
+
     /// Appends a copy of one register to another.
     pub(super) fn copy_word(&mut self, to: Register, from: Register) {
         self.bytes.extend_from_slice(&[0x48, 0x89, 0xc0 | (from as u8) << 3 | to as u8]);

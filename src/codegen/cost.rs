@@ -5,9 +5,11 @@
 //! sometimes their memory, grows with the square of the count. So such operations
 //! weigh more, in proportion to what a thousand of them take.
 
+use super::rounds::has_different_rounds;
 use crate::host::power::ExactPower;
 use crate::host::{Builtin, Intrinsic};
 use crate::name::Name;
+use crate::processor::Processor;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 use crate::syntax::operator::BinaryOp;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -54,8 +56,24 @@ pub fn is_short(function: &CheckedFunction, inlined: &[Arc<CheckedFunction>]) ->
     once <= SHORT.0 && all <= SHORT.1
 }
 
+/// Returns how many rows code over columns of a function computes at once on a processor. If lanes wait
+/// for others in a loop, there are fewer. Callees come before their callers.
+pub fn lanes(
+    function: &CheckedFunction,
+    inlined: &[Arc<CheckedFunction>],
+    builtins: &[(Name, Builtin)],
+    processor: Processor,
+) -> u32 {
+    let may_be_many = is_short(function, inlined) && !has_different_rounds(function, inlined);
+    processor.lanes(may_be_many, calls_library(function, inlined, builtins))
+}
+
 /// Returns whether a function over columns calls the library, where no instructions do what is called.
-pub fn calls_library(functions: &[Arc<CheckedFunction>], builtins: &[(Name, Builtin)]) -> bool {
+pub(super) fn calls_library(
+    function: &CheckedFunction,
+    inlined: &[Arc<CheckedFunction>],
+    builtins: &[(Name, Builtin)],
+) -> bool {
     let has_power = |function: &CheckedFunction| {
         let is_power = |pair: &&[CheckedNode]| pair[1] == CheckedNode::Binary(BinaryOp::Power);
         function.nodes.windows(2).filter(is_power).any(|pair| {
@@ -68,8 +86,8 @@ pub fn calls_library(functions: &[Arc<CheckedFunction>], builtins: &[(Name, Buil
         Builtin::Instruction(_) => false,
         Builtin::Call(function) => !BY_INSTRUCTIONS.contains(&function.text()),
     };
-    builtins.iter().any(|(_, builtin)| is_call(builtin))
-        || functions.iter().any(|function| has_power(function))
+    let mut functions = inlined.iter().map(|inlined| &**inlined).chain([function]);
+    builtins.iter().any(|(_, builtin)| is_call(builtin)) || functions.any(has_power)
 }
 
 /// The functions of the library for which code over columns has instructions.

@@ -19,6 +19,24 @@ pub enum CounterComparison {
     GreaterEqual,
 }
 
+/// Computes something by the vectors of AVX2, if the processor has them.
+macro_rules! with_avx2 {
+    ($name:ident($($argument:ident: $type:ty),+) -> $result:ty $body:block) => {{
+        #[inline(always)]
+        fn $name($($argument: $type),+) -> $result $body
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            #[target_feature(enable = "avx2")]
+            fn by_avx2($($argument: $type),+) -> $result {
+                $name($($argument),+)
+            }
+            // SAFETY: the processor has it.
+            return unsafe { by_avx2($($argument),+) };
+        }
+        $name($($argument),+)
+    }};
+}
+
 /// 2 to the power of 52: sums of whole numbers below it are exact.
 const EXACT: f64 = 4_503_599_627_370_496.0;
 
@@ -57,10 +75,15 @@ unsafe extern "C" fn fill(
         CounterComparison::Greater => value > bound,
         CounterComparison::GreaterEqual => value >= bound,
     };
-    // It holds for all between two values for which it holds.
-    if is_exact && holds(first) && holds(first + step * (STRIP - 1) as f64) {
+    if is_exact {
         all(counters, first, step);
-        return STRIP as u64;
+        // They go up or down, so those for which the condition holds are next to each other.
+        let count = match holds(first) {
+            true => (holding(counters, comparison, bound) + 1).min(STRIP),
+            false => 1,
+        };
+        counters[count..].fill(first);
+        return count as u64;
     }
     let mut value = first;
     let mut count = 0;
@@ -86,24 +109,25 @@ fn are_exact(first: f64, step: f64, scale: f64) -> bool {
 
 /// Stores all values of the counter of a strip, which are exact.
 fn all(counters: &mut [f64; STRIP], first: f64, step: f64) {
-    #[inline(always)]
-    fn write(counters: &mut [f64; STRIP], first: f64, step: f64) {
+    with_avx2!(store(counters: &mut [f64; STRIP], first: f64, step: f64) -> () {
         for (number, counter) in (0_u32..).zip(counters.iter_mut()) {
             *counter = first + step * f64::from(number);
         }
         // It may be -0.
         counters[0] = first;
-    }
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        #[target_feature(enable = "avx2")]
-        fn by_avx2(counters: &mut [f64; STRIP], first: f64, step: f64) {
-            write(counters, first, step);
+    });
+}
+
+/// Returns for how many values the condition holds.
+fn holding(counters: &[f64; STRIP], comparison: CounterComparison, bound: f64) -> usize {
+    with_avx2!(count(counters: &[f64; STRIP], comparison: CounterComparison, bound: f64) -> usize {
+        match comparison {
+            CounterComparison::Less => counters.iter().filter(|value| **value < bound).count(),
+            CounterComparison::LessEqual => counters.iter().filter(|value| **value <= bound).count(),
+            CounterComparison::Greater => counters.iter().filter(|value| **value > bound).count(),
+            CounterComparison::GreaterEqual => counters.iter().filter(|value| **value >= bound).count(),
         }
-        // SAFETY: the processor has it.
-        return unsafe { by_avx2(counters, first, step) };
-    }
-    write(counters, first, step);
+    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::definition::{find_body, shared};
 use super::make::make;
 use super::tier::{Assumptions, CompilePlan, Tier};
 use crate::budget::ContextBudget;
-use crate::codegen::{ColumnEntry, CompileOptions, Entry, Level, calls_library, is_short};
+use crate::codegen::{ColumnEntry, CompileOptions, Entry, Level, lanes};
 use crate::failure::Failure;
 use crate::process::SteadyCell;
 use crate::processor::Processor;
@@ -45,9 +45,8 @@ fn plan(jit: &Jit, graph: &CallGraph, counts_fuel: bool) -> CompilePlan {
 
 /// Returns how many rows of the function of a graph are computed at once.
 fn lanes_of(graph: &CallGraph, processor: Processor) -> u32 {
-    let parts = graph.functions.split_last();
-    let is_short = parts.is_some_and(|(function, callees)| is_short(function, callees));
-    processor.lanes(is_short, calls_library(&graph.functions, &graph.builtins))
+    let root = graph.root();
+    root.map_or(1, |function| lanes(function, graph.callees(), &graph.builtins, processor))
 }
 
 impl ColumnCode {

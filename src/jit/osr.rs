@@ -39,8 +39,11 @@ pub(super) struct HotLoops(Vec<HotLoop>);
 pub(super) struct HotLoop {
     function: Arc<CheckedFunction>,
     entry: LoopEntry,
-    /// When it was reported first.
+    /// When it was reported first, and the last time.
     since: Instant,
+    last: Instant,
+    /// After how many iterations it was to be reported then; 0 if that is not known.
+    iterations: u32,
     /// Its OSR code, once that is requested.
     code: Option<Arc<OsrCode>>,
 }
@@ -48,6 +51,13 @@ pub(super) struct HotLoop {
 /// How long a loop has been hot when OSR code is requested. Most loops end before it would be
 /// ready, and a longer patience is time that all others lose.
 const PATIENCE: Duration = Duration::from_millis(2);
+
+/// How long iterations take, about, after which a loop is reported again: a report costs a thousandth
+/// of it.
+const REPORTED_EVERY: Duration = Duration::from_micros(200);
+
+/// After how many iterations a loop is reported for the second time.
+const SECOND: u32 = 8;
 
 /// Compilation status.
 enum OsrStatus {
@@ -95,25 +105,45 @@ impl Drop for OsrRequest {
 
 impl HotLoops {
     /// Returns the loop of a function that is entered at that place, and is reported
-    /// to be hot; `None` if it has not been hot long enough to be compiled.
+    /// to be hot; `None` if it has not been hot long enough to be compiled. Sets after how many
+    /// iterations it is to be reported again, at most `left`.
     pub(super) fn reported(
         &mut self,
         jit: &Jit,
         function: &Arc<CheckedFunction>,
         entry: LoopEntry,
+        left: &mut u32,
     ) -> Option<&mut HotLoop> {
         let is_it = |known: &HotLoop| Arc::ptr_eq(&known.function, function) && known.entry == entry;
         let at = self.0.iter().position(is_it).unwrap_or_else(|| {
-            self.0.push(HotLoop { function: function.clone(), entry, since: Instant::now(), code: None });
+            let (function, now) = (function.clone(), Instant::now());
+            self.0.push(HotLoop { function, entry, since: now, last: now, iterations: 0, code: None });
             self.0.len() - 1
         });
         let hot_loop = &mut self.0[at];
+        if !jit.options.waits_for_code {
+            *left = hot_loop.next_report(*left);
+        }
         let is_due = hot_loop.code.is_some() || hot_loop.since.elapsed() >= PATIENCE;
         (is_due || jit.options.waits_for_code).then_some(hot_loop)
     }
 }
 
 impl HotLoop {
+    /// Returns after how many iterations it is to be reported again: by the time that they have
+    /// taken, at most that number.
+    fn next_report(&mut self, most: u32) -> u32 {
+        let (now, before) = (Instant::now(), self.iterations);
+        let took = now.duration_since(self.last);
+        let next = match before {
+            0 => u128::from(SECOND),
+            _ => u128::from(before) * REPORTED_EVERY.as_nanos() / took.as_nanos().max(1),
+        };
+        self.last = now;
+        self.iterations = next.clamp(1, most.max(1).into()) as u32;
+        self.iterations
+    }
+
     /// Returns the code to continue in, requested at the first time; `None` if it
     /// is not ready.
     pub(super) fn code(&mut self, jit: &Arc<Jit>, bindings: &Bindings) -> Option<usize> {

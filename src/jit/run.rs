@@ -17,8 +17,9 @@ use crate::failure::{Failure, RunFailure};
 use crate::host::Outside;
 use crate::interp::{CallSite, InterpretedTier};
 use crate::name::Name;
-use crate::runtime::{Destination, RuntimeCallbacks, StopReason};
+use crate::runtime::{Destination, HotLoopAnswer, RuntimeCallbacks, StopReason};
 use crate::stop::StopHandle;
+use crate::tier::TierUp;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -190,7 +191,29 @@ impl RuntimeCallbacks for JitRun<'_> {
         }
     }
 
-    fn hot_loop(&mut self, address: usize, node: u32, values: u32) -> Option<usize> {
+    fn hot_loop(&mut self, address: usize, node: u32, values: u32) -> HotLoopAnswer {
+        let mut left = match self.jit.options.tier_up {
+            TierUp::After(iterations) => iterations,
+            TierUp::Never => u32::MAX,
+        };
+        let code = self.osr_code(address, LoopEntry { node, values }, &mut left);
+        HotLoopAnswer { code: code.unwrap_or(0), left: left.into() }
+    }
+
+    fn stop(&mut self, stop: StopReason) {
+        let failure = match stop {
+            StopReason::Overflow => Failure::StackOverflow,
+            StopReason::Fuel => Failure::OutOfFuel,
+            StopReason::Requested(request) => request.into(),
+        };
+        self.fail(failure);
+    }
+}
+
+impl JitRun<'_> {
+    /// Returns OSR code for a loop that is hot in the function which contains `address`, if it is
+    /// ready. Sets after how many iterations the loop reports again.
+    fn osr_code(&mut self, address: usize, entry: LoopEntry, left: &mut u32) -> Option<usize> {
         let (_, owner) = self.jit.code.find(address)?;
         let owner = owner?;
         let bound = self.bindings.get(owner.function.name).map(|(_, definition)| definition);
@@ -202,20 +225,11 @@ impl RuntimeCallbacks for JitRun<'_> {
             None => &owner.function,
         };
         let hot_loops = self.hot_loops.get_or_insert_default();
-        let hot_loop = hot_loops.reported(self.jit, function, LoopEntry { node, values })?;
+        let hot_loop = hot_loops.reported(self.jit, function, entry, left)?;
         let code = hot_loop.code(self.jit, self.bindings);
         if bound.is_some() {
             let _ = self.improve(&owner);
         }
         code
-    }
-
-    fn stop(&mut self, stop: StopReason) {
-        let failure = match stop {
-            StopReason::Overflow => Failure::StackOverflow,
-            StopReason::Fuel => Failure::OutOfFuel,
-            StopReason::Requested(request) => request.into(),
-        };
-        self.fail(failure);
     }
 }

@@ -135,16 +135,12 @@ pub(super) fn builtins<'a>(
     builtins
 }
 
-/// The largest function to inline, in nodes, and its largest size after inlining into it.
-const SMALL: (usize, usize) = (100, 400);
+/// The largest function to inline, in nodes.
+const SMALL: usize = 100;
 
-/// The same with loops, beside which a call takes less.
-const SMALL_WITH_LOOPS: (usize, usize) = (60, 120);
-
-/// Returns these limits for a function.
-fn limits(has_loops: bool) -> (usize, usize) {
-    if has_loops { SMALL_WITH_LOOPS } else { SMALL }
-}
+/// The largest size after inlining into it; the second one is for functions with loops, beside which
+/// a call takes less.
+const GROWN: (usize, usize) = (400, 200);
 
 /// The total size of all functions chosen for inlining into one, in nodes.
 const BUDGET: usize = 1500;
@@ -159,8 +155,7 @@ const MOST_REACHED: usize = 100;
 /// Returns how urgent the optimised code of a hot function is: where it is small, and does not
 /// call itself, the code of its callers contains it.
 pub(super) fn urgency(function: &CheckedFunction) -> Urgency {
-    let (most, _) = limits(function.has_loop());
-    if function.nodes.len() <= most && !function.calls_itself() { Urgency::Last } else { Urgency::Hot }
+    if function.nodes.len() <= SMALL && !function.calls_itself() { Urgency::Last } else { Urgency::Hot }
 }
 
 /// Chooses the functions to inline into `function`, each after those it calls
@@ -198,15 +193,14 @@ impl Selection<'_> {
     fn callees(&mut self, function: &CheckedFunction) {
         for callee in &function.callees {
             let node_count = || (self.known.node_count)(callee.name);
-            if self.visited.contains(&callee.name) || node_count().is_none_or(|count| count > SMALL.0) {
+            if self.visited.contains(&callee.name) || node_count().is_none_or(|count| count > SMALL) {
                 continue;
             }
             let found = (self.known.bound)(callee.name);
             let Some(found) = found.filter(|found| found.fits(callee.arity)) else { continue };
             let size = self.size + found.nodes.len();
-            let is_large = found.nodes.len() > limits(found.has_loop()).0;
             // A dispatcher changes with each function that gets a number.
-            if is_large || size > BUDGET || found.made == Made::Dispatcher || !self.is_safe(&found) {
+            if size > BUDGET || found.made == Made::Dispatcher || !self.is_safe(&found) {
                 continue;
             }
             self.size = size;
@@ -215,7 +209,7 @@ impl Selection<'_> {
             let size = found.size_with(&self.sizes);
             let is_loop = |callee: &Callee| self.with_loops.contains(&callee.name);
             let has_loops = found.has_loop() || found.callees.iter().any(is_loop);
-            if size > limits(has_loops).1 {
+            if size > (if has_loops { GROWN.1 } else { GROWN.0 }) {
                 continue;
             }
             if has_loops {
@@ -331,22 +325,32 @@ mod tests {
     }
 
     #[test]
-    fn functions_with_loops_are_inlined_if_they_are_smaller() {
+    fn functions_with_loops_are_inlined_if_they_grow_less() {
         let names = Names::new();
-        let sized = |count: usize, last| {
-            let mut function = CheckedFunction::clone(&function(&names, "g", &[]));
-            function.nodes = vec![CheckedNode::Local(0); count - 1].into_iter().chain([last]).collect();
+        let of_size = |name, calls: &[&str], count: usize, has_loop: bool| {
+            let mut function = CheckedFunction::clone(&function(&names, name, calls));
+            let rest = count - calls.len() - usize::from(has_loop);
+            let calls = (0..calls.len() as u32).map(CheckedNode::Call);
+            let end = has_loop.then_some(CheckedNode::For);
+            function.nodes = calls.chain(vec![CheckedNode::Local(0); rest]).chain(end).collect();
             Arc::new(function)
         };
-        let is_inlined = |callee: Arc<CheckedFunction>| {
-            let called = |_| Some(callee.clone());
-            let node_count = |_| Some(callee.nodes.len());
+        // Returns whether g, of that many nodes, which calls an h of 50 so often, is inlined.
+        let is_inlined = |count: usize, calls: usize, has_loop: bool| {
+            let g = of_size("g", &vec!["h"; calls], count, has_loop);
+            let h = of_size("h", &[], 50, false);
+            let of = |name| if name == h.name { h.clone() } else { g.clone() };
+            let (called, node_count) = (|name| Some(of(name)), |name| Some(of(name).nodes.len()));
             let known =
                 Callees { bound: &called, node_count: &node_count, succeeds: &|_| true, builtin: &|_| None };
-            !inlinable(&function(&names, "f", &["g"]), &known).is_empty()
+            let chosen = inlinable(&function(&names, "f", &["g"]), &known);
+            chosen.iter().any(|function| function.name == g.name)
         };
-        assert_eq!([100, 101].map(|count| is_inlined(sized(count, CheckedNode::Local(0)))), [true, false]);
-        assert_eq!([60, 61].map(|count| is_inlined(sized(count, CheckedNode::For))), [true, false]);
+        for has_loop in [false, true] {
+            assert_eq!([100, 101].map(|count| is_inlined(count, 0, has_loop)), [true, false]);
+        }
+        assert_eq!([3, 5, 9].map(|calls| is_inlined(10, calls, false)), [true, true, false]);
+        assert_eq!([3, 5, 9].map(|calls| is_inlined(10, calls, true)), [true, false, false]);
     }
 
     #[test]

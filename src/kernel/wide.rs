@@ -6,6 +6,7 @@ use super::pinned::PinnedFunction;
 use super::remark::Remark;
 use super::run::{Run, RunInProgress, RunState, Validity};
 use crate::budget::ContextBudget;
+use crate::codegen::has_different_rounds;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::Failure;
@@ -155,7 +156,10 @@ impl WideCode {
             let message = "of an `if` whose condition differs among them, both branches are computed";
             remarks.push(Remark::new(message));
         }
-        if loops > 0 {
+        let root = graph.root();
+        if root.is_some_and(|root| has_different_rounds(root, graph.callees())) {
+            remarks.push(Remark::new("of a loop, rows make as many rounds as they need"));
+        } else if loops > 0 {
             remarks.push(Remark::new("a loop goes on until all of them have left it"));
         }
         remarks

@@ -27,9 +27,18 @@ pub trait RuntimeCallbacks {
     fn hot(&mut self, address: usize);
 
     /// Reports that the loop of a node is hot, in the function that contains
-    /// `address`, with that number of operand-stack values live across it. Returns
-    /// OSR code to continue in, if it is ready.
-    fn hot_loop(&mut self, address: usize, node: u32, values: u32) -> Option<usize>;
+    /// `address`, with that number of operand-stack values live across it.
+    fn hot_loop(&mut self, address: usize, node: u32, values: u32) -> HotLoopAnswer;
+}
+
+/// What baseline code does that has reported a hot loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct HotLoopAnswer {
+    /// The address of OSR code to continue in; 0 if none is ready.
+    pub code: usize,
+    /// After how many iterations it reports again.
+    pub left: u64,
 }
 
 /// Where a call continues.
@@ -122,8 +131,14 @@ pub(super) extern "C" fn on_hot(header: &Header, address: usize) {
     });
 }
 
-pub(super) extern "C" fn on_hot_loop(header: &Header, node: u32, values: u32, address: usize) -> usize {
-    with_run(header, |callbacks| Some(callbacks.hot_loop(address, node, values))).flatten().unwrap_or(0)
+pub(super) extern "C" fn on_hot_loop(
+    header: &Header,
+    node: u32,
+    values: u32,
+    address: usize,
+) -> HotLoopAnswer {
+    let answer = with_run(header, |callbacks| Some(callbacks.hot_loop(address, node, values)));
+    answer.unwrap_or(HotLoopAnswer { code: 0, left: 1 })
 }
 
 /// # Safety

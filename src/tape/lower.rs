@@ -94,6 +94,8 @@ struct TapeLoop {
     exit: LoopExit,
     step: Assembler,
     increment: Operand,
+    /// Whether the step is passed on from its slot where a loop in the condition is left.
+    is_passed: bool,
 }
 
 /// The part of a `for` that is being emitted.

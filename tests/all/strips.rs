@@ -4,7 +4,7 @@
 use crate::binary;
 use crate::modes::{MODES, engine, observe_texts};
 use kal::diagnostic::ErrorCode;
-use kal::{Config, Engine, Limits, Stage, TierUp};
+use kal::{Config, Engine, Limits, Mode, Stage, TierUp};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -126,12 +126,13 @@ fn loops_compute_ahead_what_no_iteration_changes() {
         ("for y = 1, y < n in for x = 1, x < n in s = s + length(x*y)", 1),
         // Conditions.
         ("for i = 1, i < n in if i % 9 == 2 then s = s + length(i)", 2),
-        ("for i = 1, i < n in if s < 10 then s = s + poly(i)", 1),
+        ("for i = 1, i < n in if s < 10 then s = s + poly(i)", 0),
         ("for i = 1, i < n in if s < 10 then s = s + length(i)", 0),
         // Too little, or in steps that take as long.
         ("for i = 1, i < n in s = s + i*i", 0),
-        ("for i = 1, i < n, 0.5 in s = s + 1/(1 + i*i)", 1),
-        ("for i = 1, i < n, 0.1 in s = s + 1/(1 + i*i)", 0),
+        ("for i = 1, i < n in s = s + 1/(1 + i*i)", 0),
+        ("for i = 1, i < n, 0.5 in s = s + poly(i)", 1),
+        ("for i = 1, i < n, 0.1 in s = s + poly(i)", 0),
         ("for i = 1, i < n, 0.1 in s = s + length(i)", 1),
         // What an iteration changes.
         ("for i = 1, i < n in s = s + poly(i + s)", 0),
@@ -142,7 +143,11 @@ fn loops_compute_ahead_what_no_iteration_changes() {
         ("while s < n in s = s + poly(s)", 0),
         // What is printed comes before what may run for long.
         ("for i = 1, i < n in s = s + printd(length(i))", 0),
-        ("for i = 1, i < n in s = s + printd(poly(i))", 1),
+        // A function that may recur needs its frame.
+        ("for i = 1, i < n in s = s + printd(poly(i))", 0),
+        ("for i = 1, i < n in s = s + printd(poly(i)*sin(i)*exp(i)*cos(i))", 1),
+        // What is inlined has its own, also where what calls it is inlined.
+        ("for i = 1, i < n in s = s*0.5 + around(i + s, n)", 1),
         ("for i = 1, i < n in s = s + fib(i)", 0),
     ];
     for (text, expected) in loops {
@@ -151,10 +156,31 @@ fn loops_compute_ahead_what_no_iteration_changes() {
              var g = 1
              def gcd(a b) if b == 0 then a else gcd(b, a % b)
              def fib(n) if n < 3 then 1 else fib(n - 1) + fib(n - 2)
+             def inner(a m) var s = 0 in (for i = 1, i < m in s = s + sin(i*a)) : s
+             def around(a m) inner(a, m) + 1
              def f(n) var s = 0, t = 0 in ({text}) : s + t"
         );
         assert_eq!(parts(&text, "f"), expected, "{text}");
     }
+}
+
+/// The memory for strips is in frames, of which a recursion has many.
+#[test]
+fn functions_recur_as_deeply_as_without_strips() {
+    let assignments = "Z = Z*0.5 + n : ".repeat(13);
+    let text = format!(
+        "var Z = 0
+         def g(n) ({assignments}if n < 1 then 0 else a(n - 1))
+         def a(n) var s = 0 in (for i = 1, i < 40 in s = s + sin(i) * exp(i)) : s + g(n)
+         a(200000)"
+    );
+    let of = |config: Config| {
+        let mut context = Engine::with_config(config).and_then(|engine| engine.context()).expect("it starts");
+        context.eval(&text).expect("the stack is large enough")
+    };
+    let compiled = of(Config::new().tier_up(TierUp::Never));
+    let interpreted = of(Config::new().mode(Mode::Interpret));
+    assert_eq!(format!("{compiled:?}"), format!("{interpreted:?}"));
 }
 
 /// Returns the features of this processor.

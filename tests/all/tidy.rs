@@ -149,6 +149,7 @@ const UNSAFE: &[&str] = &[
     "src/host/exact.rs",
     "src/host/foreign.rs",
     "src/host/lanes.rs",
+    "src/host/refilling.rs",
     "src/config.rs",
     "src/image.rs",
     "src/image/mapped.rs",

@@ -515,3 +515,22 @@ fn the_observer_of_compiles_is_told_of_each() {
     assert_eq!(count("sum/1", Tier::Full, true), 1, "{seen:?}");
     assert!(seen.iter().all(|(name, ..)| !name.contains('<')), "no expression: {seen:?}");
 }
+
+/// One iteration may take as long as a thousand others, if it calls functions.
+#[test]
+fn a_loop_that_calls_functions_goes_over_after_few_iterations() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let told = seen.clone();
+    let config = Config::new().wait_for_code(true).on_compile(move |compiled| {
+        told.lock().expect("nobody panics under it").push((compiled.name.to_owned(), compiled.is_osr));
+    });
+    let mut context = Engine::with_config(config).and_then(|engine| engine.context()).expect("it starts");
+    let program = "def work(x) var s = 0 in (for i = 1, i < 50 in s = s + x*i) : s
+        def few(n) var s = 0 in (for k = 1, k < n in s = s + work(k)) : s
+        def alone(n) var s = 0 in (for k = 1, k < n in s = s + k) : s
+        few(40) + alone(40)";
+    assert_eq!(context.eval(program).expect("it runs"), Some(1_045_500.0 + 820.0));
+    let seen = seen.lock().expect("nobody panics under it");
+    let went_over = |name: &str| seen.iter().any(|(known, is_osr)| known == name && *is_osr);
+    assert!(went_over("few") && !went_over("alone"), "{seen:?}");
+}

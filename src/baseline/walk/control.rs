@@ -5,7 +5,13 @@ use crate::abi::{self, REGISTERS, Symbol};
 use crate::baseline::assembler::{ADDSD, JumpCondition, MachineOperand, Place, Register};
 use crate::baseline::constructs::{CodeConstruct, Loop, Rare, RareEvent};
 use crate::baseline::values::WaitingValue;
+use crate::sema::checked::CheckedNode;
 use crate::syntax::operator::BinaryOp;
+
+/// After how many iterations a loop that calls functions reports at first, where others do after
+/// [`MANY_ITERATIONS`] or more: one of its iterations may take as long as all of theirs.
+const FIRST_ITERATIONS: u32 = 8;
+const MANY_ITERATIONS: u32 = 1000;
 
 impl Walk<'_> {
     /// Compiles a safepoint poll: compares the stack pointer with the limit of the
@@ -91,6 +97,12 @@ impl Walk<'_> {
         let start = self.pop()?;
         self.store_local(variable, start)?;
         self.settle();
+        if let Some(most) = self.hot_after.filter(|most| *most >= MANY_ITERATIONS)
+            && self.calls_in_loop()
+        {
+            let iterations = self.frame.iterations();
+            self.code.set_memory(Register::Rbp, iterations, most - FIRST_ITERATIONS);
+        }
         let height = self.values.len();
         self.values.push(WaitingValue::Step);
         let enter = self.code.jump();
@@ -106,6 +118,21 @@ impl Walk<'_> {
             body: here,
         }));
         Ok(())
+    }
+
+    /// Returns whether the loop that begins here calls functions that may take long.
+    fn calls_in_loop(&self) -> bool {
+        let mut depth = 0_usize;
+        let rest = self.function.nodes.iter().skip(self.at);
+        let mut nodes = rest.take_while(|node| {
+            match node {
+                CheckedNode::ForVariable(_) => depth += 1,
+                CheckedNode::For => depth -= 1,
+                _ => {}
+            }
+            depth > 0
+        });
+        nodes.any(|node| matches!(node, CheckedNode::Call(index) if self.is_call(*index)))
     }
 
     fn innermost_loop(&mut self) -> WalkResult<&mut Loop> {
@@ -213,15 +240,16 @@ impl Walk<'_> {
     }
 
     /// Asks for OSR code, and calls it if it is ready, with the locals and the values that
-    /// are live: its result is that of the function.
+    /// are live: its result is that of the function. Else it asks again when it is told to.
     fn leave_loop(&mut self, back: Place, node: usize, live: Vec<(WaitingValue, usize)>) -> WalkResult<()> {
-        let iterations = self.frame.iterations();
-        self.code.set_memory(Register::Rbp, iterations, 0);
         self.code.set(Register::Rsi, node as u32);
         self.code.set(Register::Rdx, live.len() as u32);
         self.call_runtime(abi::HOT_LOOP);
         self.code.test_word(Register::Rax);
         let ready = self.code.jump_if(JumpCondition::NotEqual);
+        let most = self.hot_after.unwrap_or(0).max(1);
+        self.code.subtract_from(most, Register::Rdx);
+        self.code.store_half(Register::Rbp, self.frame.iterations(), Register::Rdx);
         self.code.jump_to(back);
         self.code.bind([ready]);
         self.code.copy_word(Register::Rsi, Register::Rax);

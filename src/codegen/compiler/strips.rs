@@ -39,6 +39,8 @@ pub(super) struct Strips {
     pub(super) scale: f64,
     /// Whether strips are worth it only if they are.
     pub(super) is_light: bool,
+    /// How many iterations must be left.
+    pub(super) least: u32,
     /// What is computed ahead, in the order of the source.
     pub(super) parts: Vec<StripPart>,
 }
@@ -94,10 +96,17 @@ const LONGEST: usize = 500;
 
 /// What an expression must weigh to be computed ahead: to store and load the counter and the result
 /// takes about as long as this many additions.
-const WORTH: usize = 5;
+const WORTH: usize = 8;
 
-/// What weighs less, and has no loop, is computed ahead also where it may not be needed.
-const CHEAP: usize = 30;
+/// What a part must weigh, unless it has a loop, in a function that may recur through slots: the
+/// memory for a strip is in its frame, of which a recursion needs many.
+const WORTH_A_FRAME: usize = 60;
+
+/// The least iterations of a strip: to enter it takes about as long as they do.
+const LEAST_ITERATIONS: u32 = 64;
+
+/// A strip whose parts weigh more, or have loops, may be as short as there are lanes.
+const HEAVY: usize = 100;
 
 /// What all parts of a loop must weigh if each value of the counter waits for the one before.
 const WORTH_WAITING: usize = 16;
@@ -108,9 +117,7 @@ const MOST_DIGITS: i32 = 20;
 /// Returns the loops of a function that run in strips. A function that recurs has none: it would
 /// recur less deeply with the frame that they need.
 pub(super) fn strips_of(function: &CheckedFunction, calls: &DirectCalls<'_>) -> Vec<Strips> {
-    let recurs =
-        |calling: &CheckedFunction| calling.callees.iter().any(|callee| callee.name == function.name);
-    if !function.has_loop() || recurs(function) || calls.inlined.iter().any(|inlined| recurs(inlined)) {
+    if !function.has_loop() || calls.recurs(function) {
         return Vec::new();
     }
     let Some(shape) = Expressions::of(function) else { return Vec::new() };
@@ -131,8 +138,8 @@ struct LoopSearch<'a> {
     locals: FxHashSet<u32>,
     /// The variables that it may assign; all if `None`.
     variables: Option<FxHashSet<Name>>,
-    /// The most parts: each takes memory of a frame, of which a recursion needs many.
-    most_parts: usize,
+    /// Whether the function may recur through slots.
+    may_recur: bool,
     parts: Vec<StripPart>,
     /// The parts that are bound to locals, by their [`CheckedNode::Bind`].
     columns: FxHashMap<usize, usize>,
@@ -162,7 +169,7 @@ impl<'a> LoopSearch<'a> {
             bound,
             locals: FxHashSet::default(),
             variables: Some(calls.assigned.clone()),
-            most_parts: if may_recur { 1 } else { MOST_PARTS },
+            may_recur,
             parts: Vec::new(),
             columns: FxHashMap::default(),
         };
@@ -222,7 +229,10 @@ impl<'a> LoopSearch<'a> {
             [CheckedNode::Number(index)] => scale(function.numbers[index as usize]),
             _ => 1.0,
         };
-        let is_light = parts.iter().map(|part| part.weight).sum::<usize>() < WORTH_WAITING;
+        let weight = parts.iter().map(|part| part.weight).sum::<usize>();
+        let is_light = weight < WORTH_WAITING;
+        let is_heavy = weight >= HEAVY || parts.iter().any(|part| part.has_loop);
+        let least = if is_heavy { 0 } else { LEAST_ITERATIONS };
         let (step, body) = (condition + 1..step, step + 1..end);
         (scale > 0.0 || !is_light).then_some(Strips {
             node,
@@ -232,6 +242,7 @@ impl<'a> LoopSearch<'a> {
             body,
             scale,
             is_light,
+            least,
             parts,
         })
     }
@@ -264,10 +275,13 @@ impl<'a> LoopSearch<'a> {
 
     /// Adds some nodes as a part, if they can be computed ahead and are worth it.
     fn add(&mut self, nodes: Range<usize>, guards: &[Guard]) -> bool {
-        if self.parts.len() >= self.most_parts {
+        let most = if self.may_recur { 1 } else { MOST_PARTS };
+        if self.parts.len() >= most {
             return false;
         }
-        let Some(part) = PartBuilder::new(self).part(nodes, guards) else { return false };
+        let part = PartBuilder::new(self).part(nodes, guards);
+        let is_worth = |part: &StripPart| !self.may_recur || part.has_loop || part.weight >= WORTH_A_FRAME;
+        let Some(part) = part.filter(is_worth) else { return false };
         let end = part.nodes.end;
         if let CheckedNode::Bind(_) = self.function.nodes[end]
             && !self.shape.assigned.contains(&end)
@@ -349,25 +363,18 @@ impl<'s, 'a> PartBuilder<'s, 'a> {
     fn part(mut self, nodes: Range<usize>, guards: &[Guard]) -> Option<StripPart> {
         self.collect(nodes.clone())?;
         let depends = self.arguments.iter().any(|argument| !matches!(argument, PartArgument::Local(_)));
-        let Summary { weight, has_loop, .. } = self.summary;
-        let is_cheap = weight < CHEAP && !has_loop;
-        let mut known = Vec::new();
+        let weight = self.summary.weight;
+        // What waits for a condition that waits for its turn would often be computed for nothing.
         for guard in guards {
-            // Where a condition waits for its turn, what is cheap is computed for nothing.
-            let before = (self.arguments.clone(), self.copied.clone(), self.summary.clone());
             let condition = &self.search.shape.expressions[guard.condition];
-            match self.collect(condition.core..condition.end) {
-                Some(()) => known.push(*guard),
-                None if is_cheap => (self.arguments, self.copied, self.summary) = before,
-                None => return None,
-            }
+            self.collect(condition.core..condition.end)?;
         }
         let Summary { size, has_loop, ref variables, .. } = self.summary;
         let is_kept = variables.iter().all(|name| self.search.is_kept(*name));
         if !depends || weight < WORTH || size > LARGEST || !is_kept || self.arguments.len() > MOST_ARGUMENTS {
             return None;
         }
-        let (function, calls) = (self.function(nodes.clone(), &known), self.search.calls);
+        let (function, calls) = (self.function(nodes.clone(), guards), self.search.calls);
         let called = |function: &CheckedFunction| {
             let calls = function.nodes.iter().filter_map(|node| match node {
                 CheckedNode::Call(index) => function.callees.get(*index as usize),

@@ -8,7 +8,7 @@
 //!
 //! What is the same in every row, since it depends only on numbers, on variables of the
 //! context and on arguments that are given once, stays one double, and its branches and loops
-//! stay branches and loops ([`uniform`]). All callees are part of the code, and nothing is called but functions that
+//! stay branches and loops ([`uniform`](crate::codegen::uniform)). All callees are part of the code, and nothing is called but functions that
 //! compute a double and do nothing else. So in a lane that is masked anything may be
 //! computed, and nothing happens.
 #![allow(unsafe_code)]
@@ -18,8 +18,8 @@ mod construct;
 mod control;
 mod mathematics;
 mod recursion;
+mod refill;
 mod truth;
-mod uniform;
 mod value;
 
 use super::library::intrinsic;
@@ -27,26 +27,23 @@ use super::refusal::{Result, missing};
 use super::types::Types;
 use crate::codegen::body::{Body, ColumnEntry};
 use crate::codegen::options::CompileOptions;
+use crate::codegen::rounds::{DifferentRounds, recurs_last};
+use crate::codegen::uniform::Uniform;
 use crate::host::Builtin;
 use crate::host::lanes::SAME_NAN;
 use crate::name::Name;
 use crate::processor::FeatureSet;
 use crate::sema::checked::{CheckedFunction, CheckedNode, variables_of};
-use construct::{Marks, Round, WideConstruct, is_heavy};
+use construct::{Marks, Refill, Round, WideConstruct, is_heavy};
 use inkwell::attributes::AttributeLoc;
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
 use inkwell::module::Module;
 use inkwell::types::{BasicTypeEnum, VectorType};
-use inkwell::values::{
-    BasicValueEnum, FloatValue, FunctionValue, IntValue, PhiValue, PointerValue, VectorValue,
-};
+use inkwell::values::{BasicValueEnum, FloatValue, FunctionValue, IntValue, PointerValue, VectorValue};
 use inkwell::{FloatPredicate, IntPredicate};
 use rustc_hash::FxHashMap;
-use uniform::Uniform;
 use value::{Mask, Wide, WideLocal, has_wide_truths};
-
-pub(super) use construct::recurs_last;
 
 /// The attribute of functions over columns, which have passes of their own.
 const ROWS: &str = "kal-rows";
@@ -59,31 +56,41 @@ pub(super) fn body(
     options: CompileOptions,
 ) -> Result<()> {
     let mut lowering = WideLowering::new(module, body, entry, options)?;
-    let rows = lowering.begin(body, entry)?;
+    let mut rows = lowering.begin(body, entry)?;
+    // Two lanes have not long to wait for each other, and there is a bit for each of 64.
+    let may_refill = (4..=64).contains(&entry.lanes) && !options.counts_fuel;
+    let rounds = DifferentRounds::of(body.function, body.inline, |index| entry.is_every(index));
+    lowering.refill = match rounds.filter(|_| may_refill) {
+        Some(rounds) => Some(lowering.begin_refilled(rounds, entry, &mut rows)?),
+        None => lowering.begin_round(&mut rows).map(|()| None)?,
+    };
     let value = lowering.function(body.function, rows.arguments.clone(), None)?;
-    lowering.end(&rows, value)
+    match lowering.refill.take() {
+        Some(refill) => lowering.end_refilled(&refill, &rows, value),
+        None => lowering.end(&rows, value),
+    }
 }
 
 /// The loop over the rows.
 struct RowLoop<'c> {
     head: BasicBlock<'c>,
-    row: PhiValue<'c>,
-    /// NaN in lanes that had a NaN or an infinity as result.
-    seen: PhiValue<'c>,
-    finish: RowFinish<'c>,
+    /// Where it ends, complete or not.
+    done: BasicBlock<'c>,
+    /// How many rows there are.
+    number: IntValue<'c>,
+    /// Where the number of the row is kept that is begun next.
+    next: PointerValue<'c>,
+    /// Where NaN is kept in lanes that had a NaN or an infinity as result.
+    seen: PointerValue<'c>,
+    /// Where the number of rows is kept that are complete at the end.
+    complete: PointerValue<'c>,
     output: PointerValue<'c>,
+    sources: Vec<ArgumentSource<'c>>,
     arguments: Vec<Wide<'c>>,
 }
 
-/// Where the loop over the rows ends, complete or not.
-struct RowFinish<'c> {
-    block: BasicBlock<'c>,
-    /// The number of rows that are complete.
-    rows: PhiValue<'c>,
-    seen: PhiValue<'c>,
-}
-
 /// Where an argument comes from.
+#[derive(Clone, Copy)]
 enum ArgumentSource<'c> {
     Every(FloatValue<'c>),
     Column(PointerValue<'c>),
@@ -125,13 +132,15 @@ struct WideLowering<'m, 'c> {
     stop: PointerValue<'c>,
     /// The fuel that is left, if it is counted.
     fuel: Option<PointerValue<'c>>,
-    /// The first of the rows that are being computed.
-    row: IntValue<'c>,
     /// Where the lowest lane is kept that was in a loop when the code was asked to stop; it
     /// is the number of lanes while none was. There is none without a loop.
     lowest: Option<PointerValue<'c>>,
     /// Whether lanes may be given up though nothing asks to stop.
     gives_up: bool,
+    /// If lanes that have left the loop are filled again.
+    refill: Option<Refill<'c>>,
+    /// How many loops the present place is in, with those of callers.
+    loops: usize,
     mask: Mask<'c>,
     /// Where arguments of functions of the library are passed.
     passed: Vec<PointerValue<'c>>,
@@ -190,9 +199,10 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             variables: FxHashMap::default(),
             stop: pointer.const_null(),
             fuel: options.counts_fuel.then(|| pointer.const_null()),
-            row: i64.const_zero(),
             lowest: None,
             gives_up: body.inline.iter().any(|callee| recurs_last(callee)),
+            refill: None,
+            loops: 0,
             mask: None,
             passed: Vec::new(),
             frame: WideFrame::new(body.function, Uniform::default()),
@@ -200,7 +210,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         })
     }
 
-    /// Emits the beginning of the loop over the rows, up to the arguments of one round.
+    /// Emits the beginning of the function, up to the head of the loop over the rows.
     fn begin(&mut self, body: Body<'m>, entry: ColumnEntry) -> Result<RowLoop<'c>> {
         let i64 = self.types.context.i64_type();
         let pointer = |index| match self.function.get_nth_param(index) {
@@ -238,88 +248,93 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             let value = value_at(self, index)?;
             self.variables.insert(name, value);
         }
-        let (head, rows, done) = (self.block("rows"), self.block("row"), self.block("done"));
+        let (head, done) = (self.block("rows"), self.block("done"));
+        let doubles = self.doubles.into();
         // Memory is allocated in the first block later, so it ends with a jump by itself.
         let before = self.block("begin");
         self.builder.build_unconditional_branch(before)?;
         self.builder.position_at_end(before);
+        let (next, complete, seen) =
+            (self.allocate(i64.into())?, self.allocate(i64.into())?, self.allocate(doubles)?);
+        self.builder.build_store(next, i64.const_zero())?;
+        self.builder.build_store(complete, number)?;
+        self.builder.build_store(seen, self.doubles.const_zero())?;
         self.builder.build_unconditional_branch(head)?;
         self.builder.position_at_end(head);
-        let row = self.builder.build_phi(i64, "row")?;
-        row.add_incoming(&[(&i64.const_zero(), before)]);
-        self.row = row.as_basic_value().into_int_value();
-        let seen = self.builder.build_phi(self.doubles, "seen")?;
-        seen.add_incoming(&[(&self.doubles.const_zero(), before)]);
-        let is_left = self.builder.build_int_compare(IntPredicate::ULT, self.row, number, "")?;
-        self.builder.build_conditional_branch(is_left, rows, done)?;
-        self.builder.position_at_end(done);
-        let finish = RowFinish {
-            block: done,
-            rows: self.builder.build_phi(i64, "complete")?,
-            seen: self.builder.build_phi(self.doubles, "seen")?,
+        let arguments = Vec::new();
+        Ok(RowLoop { head, done, number, next, seen, complete, output, sources, arguments })
+    }
+
+    /// Emits the beginning of one round of the loop, up to its arguments.
+    fn begin_round(&self, rows: &mut RowLoop<'c>) -> Result<()> {
+        let row = self.load_number(rows.next)?;
+        let is_left = self.builder.build_int_compare(IntPredicate::ULT, row, rows.number, "")?;
+        let round = self.block("row");
+        self.builder.build_conditional_branch(is_left, round, rows.done)?;
+        self.builder.position_at_end(round);
+        rows.arguments = self.arguments(&rows.sources, row)?;
+        Ok(())
+    }
+
+    /// Returns the arguments in as many rows as there are lanes, from that one on.
+    fn arguments(&self, sources: &[ArgumentSource<'c>], row: IntValue<'c>) -> Result<Vec<Wide<'c>>> {
+        let argument = |source: &ArgumentSource<'c>| match *source {
+            ArgumentSource::Every(value) => Ok(Wide::Every(value)),
+            ArgumentSource::Column(column) => {
+                let place = self.element(self.types.double.into(), column, row)?;
+                self.load(place).map(Wide::Each)
+            }
         };
-        finish.rows.add_incoming(&[(&number, head)]);
-        finish.seen.add_incoming(&[(&seen.as_basic_value(), head)]);
-        self.builder.position_at_end(rows);
-        let mut arguments = Vec::with_capacity(arity as usize);
-        for source in sources {
-            arguments.push(match source {
-                ArgumentSource::Every(value) => Wide::Every(value),
-                ArgumentSource::Column(column) => {
-                    let place = self.element(self.types.double.into(), column, self.row)?;
-                    Wide::Each(self.load(place)?)
-                }
-            });
-        }
-        Ok(RowLoop { head, row, seen, finish, output, arguments })
+        sources.iter().map(argument).collect()
     }
 
     /// Emits the end of the loop, which stores the results, and of the function.
     fn end(&mut self, rows: &RowLoop<'c>, value: Wide<'c>) -> Result<()> {
-        let place = self.element(self.types.double.into(), rows.output, self.row)?;
+        let row = self.load_number(rows.next)?;
+        let place = self.element(self.types.double.into(), rows.output, row)?;
         self.store(place, value)?;
-        // 0 times a result is 0, or NaN if that is one or an infinity. Mostly no unit of the
-        // processor that multiplies is in use then.
-        let (seen, zero) = (rows.seen.as_basic_value().into_vector_value(), self.doubles.const_zero());
-        let arguments = [value, Wide::Each(zero), Wide::Each(seen)];
-        let seen = self.each(self.same_in_all("llvm.fmuladd", &arguments)?)?;
-        let leave = |lowering: &Self, leaves, block, complete, go_on| -> Result<()> {
-            lowering.builder.build_conditional_branch(leaves, block, go_on)?;
-            lowering.builder.position_at_end(block);
-            rows.finish.rows.add_incoming(&[(&complete, block)]);
-            rows.finish.seen.add_incoming(&[(&seen, block)]);
-            lowering.builder.build_unconditional_branch(rows.finish.block)?;
+        self.note_nan(rows, value)?;
+        let leave = |lowering: &Self, leaves, complete, go_on| -> Result<()> {
+            let left = lowering.block("stopped");
+            lowering.builder.build_conditional_branch(leaves, left, go_on)?;
+            lowering.builder.position_at_end(left);
+            lowering.builder.build_store(rows.complete, complete)?;
+            lowering.builder.build_unconditional_branch(rows.done)?;
             lowering.builder.position_at_end(go_on);
             Ok(())
         };
         let lanes = self.types.context.i64_type().const_int(self.lanes.into(), false);
         if let Some(is_out) = self.is_out_of_fuel()? {
-            leave(self, is_out, self.block("out"), self.row, self.block("fuelled"))?;
+            leave(self, is_out, row, self.block("fuelled"))?;
         }
         if let Some(place) = self.lowest {
             // What was below the lane is complete.
-            let lowest = self.builder.build_load(lanes.get_type(), place, "")?.into_int_value();
+            let lowest = self.load_number(place)?;
             let has_stopped = self.builder.build_int_compare(IntPredicate::ULT, lowest, lanes, "")?;
-            let done = self.builder.build_int_add(self.row, lowest, "")?;
-            leave(self, has_stopped, self.block("stopped"), done, self.block("go_on"))?;
+            let done = self.builder.build_int_add(row, lowest, "")?;
+            leave(self, has_stopped, done, self.block("go_on"))?;
         }
-        let next = self.builder.build_int_add(self.row, lanes, "")?;
-        let here = self.here()?;
-        rows.row.add_incoming(&[(&next, here)]);
-        rows.seen.add_incoming(&[(&seen, here)]);
+        let next = self.builder.build_int_add(row, lanes, "")?;
+        self.builder.build_store(rows.next, next)?;
         self.builder.build_unconditional_branch(rows.head)?;
         self.finish(rows)
+    }
+
+    /// Takes note of whether a result is a NaN or an infinity. 0 times a result is 0, or NaN if
+    /// that is one or an infinity. Mostly no unit of the processor that multiplies is in use then.
+    fn note_nan(&self, rows: &RowLoop<'c>, value: Wide<'c>) -> Result<()> {
+        let zero = Wide::Each(self.doubles.const_zero());
+        let arguments = [value, zero, Wide::Each(self.load(rows.seen)?)];
+        self.store(rows.seen, self.same_in_all("llvm.fmuladd", &arguments)?)
     }
 
     /// Emits the end of the function: makes every NaN the same pattern, so that columns are
     /// equal to the bit, if any result was a NaN. To look at once for all rows takes less
     /// than to choose in each.
     fn finish(&mut self, rows: &RowLoop<'c>) -> Result<()> {
-        let RowFinish { block, rows: complete, seen } = &rows.finish;
-        let complete = complete.as_basic_value();
         let (nans, end) = (self.block("nans"), self.block("end"));
-        self.builder.position_at_end(*block);
-        let seen = Wide::Each(seen.as_basic_value().into_vector_value());
+        self.builder.position_at_end(rows.done);
+        let (complete, seen) = (self.load_number(rows.complete)?, Wide::Each(self.load(rows.seen)?));
         let any = self.any(self.each_truth(self.compare(FloatPredicate::UNO, seen, seen)?)?)?;
         self.builder.build_conditional_branch(any, nans, end)?;
         self.builder.position_at_end(nans);
@@ -346,7 +361,8 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         }
         let is_same: Vec<bool> =
             arguments.iter().map(|argument| matches!(argument, Wide::Every(_))).collect();
-        let uniform = Uniform::of(source, &is_same);
+        let is_refilled = self.refill.is_some() && self.loops == 0;
+        let uniform = Uniform::of(source, &is_same, is_refilled);
         let outer = std::mem::replace(&mut self.frame, WideFrame::new(source, uniform));
         let outer_mask = std::mem::replace(&mut self.mask, mask);
         self.burn(mask)?;
@@ -549,6 +565,10 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         // A column is aligned as a double is.
         value.as_instruction().ok_or_else(missing)?.set_alignment(8).map_err(|_| missing())?;
         Ok(value)
+    }
+
+    fn load_number(&self, place: PointerValue<'c>) -> Result<IntValue<'c>> {
+        Ok(self.builder.build_load(self.types.context.i64_type(), place, "")?.into_int_value())
     }
 
     fn store(&self, place: PointerValue<'c>, value: Wide<'c>) -> Result<()> {

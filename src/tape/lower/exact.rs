@@ -47,7 +47,8 @@ impl TapeLowering<'_> {
         let Some(exact) = exact else { return self.slot_first(Op::PowerSA) };
         let (base, _) = self.operands();
         match exact {
-            ExactPower::Same => return self.push(Value::Plain(base)),
+            // The local of a slot may change before the value is used.
+            ExactPower::Same => self.load(Value::Plain(base)),
             ExactPower::Square => match base {
                 Operand::Slot(slot) => self.emit(Op::MultiplySS, &[slot.into(), slot.into()]),
                 Operand::Accumulator | Operand::Number(_) => {

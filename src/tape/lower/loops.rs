@@ -46,6 +46,7 @@ impl TapeLowering<'_> {
             exit: LoopExit::Jumps(Vec::new()),
             step: Assembler::default(),
             increment: Operand::Slot(step),
+            is_passed: false,
         }));
     }
 
@@ -84,11 +85,13 @@ impl TapeLowering<'_> {
 
     pub(super) fn loop_step(&mut self) {
         let step = self.take();
-        let Some(&mut TapeLoop { start, increment: Operand::Slot(home), .. }) = self.innermost_loop() else {
+        let Some(&mut TapeLoop { start, is_passed, increment: Operand::Slot(home), .. }) =
+            self.innermost_loop()
+        else {
             return;
         };
         let increment = match step {
-            Value::Plain(Operand::Number(number)) => Operand::Number(number),
+            Value::Plain(Operand::Number(number)) if !is_passed => Operand::Number(number),
             step => {
                 self.store(step, home);
                 Operand::Slot(home)
@@ -132,6 +135,11 @@ impl TapeLowering<'_> {
             });
         let values = values.map(|(_, value)| waiting(value)).chain(steps);
         let Some(values) = values.collect::<Option<Box<[_]>>>() else { return };
+        for open in &mut self.open {
+            if let TapeConstruct::Loop(open) = open {
+                open.is_passed |= open.part == LoopPart::Condition;
+            }
+        }
         self.counted.push(tape::CountedLoop { node: node as u32, values });
         let site = self.counted.len() as Raw;
         self.emit(Op::Count, &[site, 0]);

@@ -16,7 +16,7 @@ use crate::codegen::compiler::library::predicate;
 use crate::codegen::compiler::refusal::{Result, missing};
 use crate::codegen::compiler::strips::{PartArgument, StripPart, Strips};
 use crate::codegen::compiler::wide;
-use crate::codegen::cost::{calls_library, is_short};
+use crate::codegen::cost::calls_library;
 use crate::host::counting::{COUNTERS, CounterComparison, STRIP as STRIP_ROWS};
 use crate::syntax::operator::BinaryOp;
 use inkwell::IntPredicate;
@@ -56,9 +56,9 @@ impl<'c> IrLowering<'_, 'c> {
         let first = self.load_double(counter)?;
         let (step, bound) = (self.value_of(&strips.step)?, self.value_of(&strips.bound)?);
         let comparison = predicate(strips.comparison).ok_or_else(missing)?;
-        // Roughly, whether there are as many iterations as lanes.
-        let far =
-            self.builder.build_float_mul(step, self.types.double.const_float((lanes - 1).into()), "")?;
+        // Roughly, whether there are as many iterations as lanes, or as are worth it.
+        let least = f64::from(strips.least.max(lanes) - 1);
+        let far = self.builder.build_float_mul(step, self.types.double.const_float(least), "")?;
         let far = self.builder.build_float_add(first, far, "")?;
         let are_many = self.builder.build_float_compare(comparison, far, bound, "")?;
         let (begin, begun_strip) = (self.block("strip"), self.block("strip"));
@@ -120,9 +120,8 @@ impl<'c> IrLowering<'_, 'c> {
 
     /// Returns how many rows the code of a part computes at once.
     fn lanes(&self, part: &StripPart) -> u32 {
-        let functions: Vec<_> = part.inline.iter().chain([&part.function]).cloned().collect();
-        let is_short = is_short(&part.function, &part.inline);
-        self.options.processor.lanes(is_short, calls_library(&functions, &part.builtins))
+        // Few, so that few are computed for nothing at the end of a loop.
+        self.options.processor.lanes(false, calls_library(&part.function, &part.inline, &part.builtins))
     }
 
     /// Adds the code of the parts to the module. Returns memory for a strip: loops in strips are not

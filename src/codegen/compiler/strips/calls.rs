@@ -1,6 +1,6 @@
 //! What a loop calls: which functions compute a value and do nothing else, and what they weigh.
 
-use crate::codegen::compiler::wide::recurs_last;
+use crate::codegen::rounds::recurs_last;
 use crate::host::power::ExactPower;
 use crate::host::{Builtin, Intrinsic};
 use crate::name::Name;
@@ -99,7 +99,7 @@ impl<'a> DirectCalls<'a> {
                         0
                     } else {
                         match self.builtin(key)? {
-                            Builtin::Instruction(Intrinsic::Sqrt) => 6,
+                            Builtin::Instruction(Intrinsic::Sqrt) => 10,
                             Builtin::Instruction(Intrinsic::Fmod) => 10,
                             Builtin::Instruction(_) => 2,
                             Builtin::Call(_) => 20,
@@ -138,6 +138,26 @@ impl<'a> DirectCalls<'a> {
             found.weight = found.weight.saturating_add(weight);
         }
         Some(found)
+    }
+
+    /// Returns whether a function calls itself, also through what is inlined.
+    pub(super) fn recurs(&self, function: &CheckedFunction) -> bool {
+        let mut reached = FxHashSet::default();
+        let mut waiting = vec![function];
+        while let Some(caller) = waiting.pop() {
+            for callee in &caller.callees {
+                if callee.name == function.name {
+                    return true;
+                }
+                if reached.insert((callee.name, callee.arity)) {
+                    let is_it = |inlined: &&Arc<CheckedFunction>| {
+                        inlined.name == callee.name && inlined.arity() == callee.arity
+                    };
+                    waiting.extend(self.inlined.iter().find(is_it).map(|inlined| &**inlined));
+                }
+            }
+        }
+        false
     }
 
     /// Returns the function of the library that a call is of, if it is.

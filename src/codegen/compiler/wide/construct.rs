@@ -6,7 +6,8 @@ use crate::name::Name;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 use crate::syntax::operator::BinaryOp;
 use inkwell::basic_block::BasicBlock;
-use inkwell::values::{PhiValue, PointerValue};
+use inkwell::types::IntType;
+use inkwell::values::{IntValue, PhiValue, PointerValue};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -94,6 +95,8 @@ pub(super) struct WideLoop<'c> {
     pub(super) outer: Mask<'c>,
     /// The lanes that are in the loop; those of `outer` if all make the same rounds.
     pub(super) live: Option<PhiValue<'c>>,
+    /// If lanes that have left it are filled again.
+    pub(super) refilled: Option<RefilledLoop<'c>>,
     pub(super) body: BasicBlock<'c>,
     pub(super) condition: BasicBlock<'c>,
     pub(super) step: BasicBlock<'c>,
@@ -111,43 +114,34 @@ pub(super) struct Round<'c> {
     pub(super) again: PointerValue<'c>,
 }
 
-/// Returns whether a function calls itself, and never to go on after that.
-pub(crate) fn recurs_last(function: &CheckedFunction) -> bool {
-    let nodes = &function.nodes;
-    let is_own = |node: &CheckedNode| match node {
-        CheckedNode::Call(index) => {
-            let callee = function.callees.get(*index as usize);
-            callee.is_some_and(|callee| callee.name == function.name)
-        }
-        _ => false,
-    };
-    if !function.calls_itself()
-        || function
-            .callees
-            .iter()
-            .any(|callee| callee.name == function.name && callee.arity != function.arity())
-    {
-        return false;
-    }
-    // From the end on: whether a value is the result, at the end of each branch that is open.
-    let mut open: Vec<bool> = Vec::new();
-    let mut is_last = true;
-    for node in nodes.iter().rev() {
-        match node {
-            CheckedNode::If => open.push(is_last),
-            CheckedNode::Else => is_last = open.last().copied().unwrap_or(false),
-            CheckedNode::Then => {
-                open.pop();
-                is_last = false;
-            }
-            own if is_own(own) => {
-                if !is_last {
-                    return false;
-                }
-                is_last = false;
-            }
-            _ => is_last = false,
-        }
-    }
-    true
+/// A loop in progress whose lanes are filled again.
+pub(super) struct RefilledLoop<'c> {
+    /// The variables that it assigns, each with where it is kept until the loop goes on.
+    pub(super) kept: Vec<(PointerValue<'c>, PointerValue<'c>)>,
+    /// How many rounds without work all lanes together have made.
+    pub(super) waited: PointerValue<'c>,
+}
+
+/// What is kept of the rows while lanes are filled again.
+pub(super) struct Refill<'c> {
+    pub(super) bits: IntType<'c>,
+    /// The lanes that go on in the loop, by bit.
+    pub(super) carried: PointerValue<'c>,
+    /// The lanes that have rows.
+    pub(super) active: PointerValue<'c>,
+    /// The lanes that were in the loop when it was left.
+    pub(super) left: PointerValue<'c>,
+    /// How many rounds without work all lanes together may make.
+    pub(super) limit: PointerValue<'c>,
+    /// The lanes that have been filled again, with those that were carried; none in turns with
+    /// successive rows.
+    pub(super) filled: PointerValue<'c>,
+    /// What the library gets of the lanes: `RefilledField`.
+    pub(super) lanes: PointerValue<'c>,
+    /// The value of each lane.
+    pub(super) results: PointerValue<'c>,
+    /// The row of the first lane; `APART` if the lanes do not have successive rows.
+    pub(super) first: IntValue<'c>,
+    /// Where lanes are filled at the end, when fewer rows are left than there are lanes.
+    pub(super) rest: BasicBlock<'c>,
 }

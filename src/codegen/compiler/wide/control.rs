@@ -2,12 +2,14 @@
 
 use super::WideLowering;
 use super::construct::{Side, WideConstruct, WideLoop, is_heavy};
-use super::value::{Mask, Wide, WideTruth};
+use super::value::{Mask, Wide, WideLocal, WideTruth};
 use crate::codegen::compiler::refusal::{Result, missing};
+use crate::sema::checked::CheckedNode;
 use crate::syntax::operator::BinaryOp;
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
-use inkwell::values::{IntValue, VectorValue};
+use inkwell::values::{IntValue, PointerValue, VectorValue};
+use rustc_hash::FxHashSet;
 
 impl<'c> WideLowering<'_, 'c> {
     /// Returns the lanes of the mask that have a truth.
@@ -159,11 +161,17 @@ impl<'c> WideLowering<'_, 'c> {
         self.bind(variable, start)?;
         let outer = self.mask;
         let (body, condition, step) = (self.block("body"), self.block("condition"), self.block("step"));
-        let alive = self.alive()?;
+        let is_uniform = self.frame.uniform.is_loop(self.frame.at);
+        let refilled = match self.is_refilled() && !is_uniform {
+            true => Some(self.enter_refilled(self.changed_places(self.frame.at))?),
+            false => None,
+        };
+        self.loops += 1;
+        let alive = if refilled.is_some() { self.alive_with_rows()? } else { self.alive()? };
         let from = self.here()?;
         self.builder.build_unconditional_branch(body)?;
         self.builder.position_at_end(body);
-        let live = if self.frame.uniform.is_loop(self.frame.at) {
+        let live = if is_uniform {
             None
         } else {
             let live = self.builder.build_phi(self.truths, "live")?;
@@ -173,9 +181,44 @@ impl<'c> WideLowering<'_, 'c> {
         };
         self.builder.position_at_end(condition);
         let (decision, increment) = (None, None);
-        let begun = WideLoop { variable, outer, live, body, condition, step, decision, increment };
+        let begun = WideLoop { variable, outer, live, refilled, body, condition, step, decision, increment };
         self.frame.open.push(WideConstruct::Loop(begun));
         Ok(())
+    }
+
+    /// Returns where the locals are kept that the loop which begins at a node assigns, and that were
+    /// bound before.
+    fn changed_places(&self, begin: usize) -> Vec<PointerValue<'c>> {
+        let (mut depth, mut changed, mut bound) = (0_usize, FxHashSet::default(), FxHashSet::default());
+        for (at, node) in self.frame.source.nodes.iter().enumerate().skip(begin) {
+            match node {
+                CheckedNode::ForVariable(local) => {
+                    depth += 1;
+                    if at == begin {
+                        changed.insert(*local)
+                    } else {
+                        bound.insert(*local)
+                    };
+                }
+                CheckedNode::SetLocal(local) => _ = changed.insert(*local),
+                CheckedNode::Bind(local) => _ = bound.insert(*local),
+                CheckedNode::For => {
+                    depth -= 1;
+                    if depth == 0 {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+        let place = |(index, local): (usize, &WideLocal<'c>)| match local {
+            WideLocal::Place(place) => {
+                let index = index as u32;
+                (changed.contains(&index) && !bound.contains(&index)).then_some(*place)
+            }
+            WideLocal::Unbound | WideLocal::Value(_) | WideLocal::Single(_) => None,
+        };
+        self.frame.locals.iter().enumerate().filter_map(place).collect()
     }
 
     fn innermost_loop(&mut self) -> Result<&mut WideLoop<'c>> {
@@ -210,6 +253,7 @@ impl<'c> WideLowering<'_, 'c> {
             variable,
             outer,
             live,
+            refilled,
             body,
             step,
             decision,
@@ -224,7 +268,8 @@ impl<'c> WideLowering<'_, 'c> {
         let end = self.block("end");
         self.burn(self.mask)?;
         let alive = self.alive()?;
-        self.stop_check(alive, None, step, end)?;
+        self.loops -= 1;
+        self.stop_check(alive, None, refilled.is_some(), step, end)?;
         self.builder.position_at_end(decided);
         let next = self.arithmetic(BinaryOp::Add, self.read(variable)?, increment)?;
         // In lanes that have left the loop as well: they do not see it.
@@ -234,13 +279,17 @@ impl<'c> WideLowering<'_, 'c> {
             (None, WideTruth::Each(_)) => return Err(missing()),
             (Some(live), truth) => {
                 let again = self.among(self.mask, truth)?;
-                let any = self.any(again)?;
+                let goes_on = match &refilled {
+                    Some(refilled) => self.goes_on(refilled, again)?,
+                    None => self.any(again)?,
+                };
                 live.add_incoming(&[(&again, self.here()?)]);
-                any
+                goes_on
             }
         };
         self.builder.build_conditional_branch(again, body, end)?;
         self.builder.position_at_end(end);
+        refilled.iter().try_for_each(|refilled| self.leave_loop(refilled))?;
         self.mask = outer;
         self.push(Wide::Every(self.types.double.const_zero()));
         Ok(())
@@ -249,15 +298,18 @@ impl<'c> WideLowering<'_, 'c> {
     /// Emits a poll of the word that asks to stop, and of the fuel, at the end of a round.
     /// The lowest lane that is in the loop, and those after it, are then given up, and the
     /// loop ends. What is below goes on: it has left the loop before. The same happens where
-    /// `gives_up` is true.
+    /// `gives_up` is true. Of a loop whose lanes are filled again, those that are in it are noted.
     pub(super) fn stop_check(
         &mut self,
         alive: VectorValue<'c>,
         gives_up: Option<IntValue<'c>>,
+        is_refilled: bool,
         go_on: BasicBlock<'c>,
         end: BasicBlock<'c>,
     ) -> Result<()> {
         let i64 = self.types.context.i64_type();
+        // Lanes that a loop inside has given up are in this one.
+        let may_have_given_up = self.gives_up || (is_refilled && self.lowest.is_some());
         let lowest = self.lowest()?;
         let word = self.builder.build_load(i64, self.stop, "")?.into_int_value();
         let load = word.as_instruction().ok_or_else(missing)?;
@@ -269,7 +321,7 @@ impl<'c> WideLowering<'_, 'c> {
         if let Some(gives_up) = gives_up {
             asked = self.builder.build_or(asked, gives_up, "")?;
         }
-        if self.gives_up {
+        if may_have_given_up {
             // A lane that is given up has any values, with which a loop may not end.
             let lanes = i64.const_int(self.lanes.into(), false);
             let before = self.builder.build_load(i64, lowest, "")?.into_int_value();
@@ -279,6 +331,9 @@ impl<'c> WideLowering<'_, 'c> {
         let stops = self.block("stops");
         self.builder.build_conditional_branch(asked, stops, go_on)?;
         self.builder.position_at_end(stops);
+        if is_refilled {
+            self.note_left(alive)?;
+        }
         let lane = self.lowest_of(alive)?;
         let before = self.builder.build_load(i64, lowest, "")?.into_int_value();
         let is_lower = self.builder.build_int_compare(IntPredicate::ULT, lane, before, "")?;

@@ -147,6 +147,16 @@ impl<'c> WideLowering<'_, 'c> {
         Ok(self.builder.build_bit_cast(truths, kind, "")?.into_int_value())
     }
 
+    /// Returns the truths of which an integer has a bit for each lane.
+    pub(super) fn truths_of(&self, bits: IntValue<'c>) -> Result<VectorValue<'c>> {
+        let kind = self.types.context.bool_type().vec_type(self.lanes);
+        let truths = self.builder.build_bit_cast(bits, kind, "")?.into_vector_value();
+        if !self.are_wide() {
+            return Ok(truths);
+        }
+        Ok(self.builder.build_int_s_extend(truths, self.truths, "")?)
+    }
+
     /// Computes something for the doubles of each register, and returns all of them.
     fn by_register(
         &self,

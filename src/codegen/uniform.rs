@@ -42,13 +42,17 @@ struct UniformWalk<'a> {
     /// How many there were where each local was bound: in its scope, lanes that have left them
     /// do not see it.
     bound_in: Vec<usize>,
+    /// Whether lanes that have left a loop outside of all others may begin it again.
+    refills: bool,
     has_changed: bool,
 }
 
 impl Uniform {
     /// Returns what is the same in every lane of a function, of whose arguments it is known. A
-    /// function whose arguments all are has a result that is: nothing else differs.
-    pub(super) fn of(function: &CheckedFunction, arguments: &[bool]) -> Self {
+    /// function whose arguments all are has a result that is: nothing else differs. If lanes that
+    /// have left a loop outside of all others may begin it again, as `refills` says, its counter
+    /// differs.
+    pub(super) fn of(function: &CheckedFunction, arguments: &[bool], refills: bool) -> Self {
         let mut locals = vec![true; function.locals as usize];
         locals.iter_mut().zip(arguments).for_each(|(local, argument)| *local = *argument);
         let mut found = Self { locals, varying_loops: FxHashSet::default() };
@@ -60,6 +64,7 @@ impl Uniform {
                 open: Vec::new(),
                 varying: 0,
                 bound_in,
+                refills,
                 has_changed: false,
             };
             for (at, node) in function.nodes.iter().enumerate() {
@@ -123,8 +128,10 @@ impl UniformWalk<'_> {
                 let start = self.pop();
                 let is_varying = !self.found.is_loop(at);
                 self.varying += usize::from(is_varying);
+                let is_inside = self.open.iter().any(|outer| matches!(outer, UniformConstruct::Loop { .. }));
+                let begins_again = self.refills && is_varying && !is_inside;
                 // Lanes that have left the loop do not see it.
-                self.bind(variable, start);
+                self.bind(variable, start && !begins_again);
                 self.open.push(UniformConstruct::Loop { at, variable, is_varying });
             }
             CheckedNode::ForCondition => {
@@ -188,7 +195,7 @@ mod tests {
     }
 
     fn found(function: &CheckedFunction, arguments: &[bool]) -> (Vec<bool>, Vec<usize>) {
-        let Uniform { locals, varying_loops } = Uniform::of(function, arguments);
+        let Uniform { locals, varying_loops } = Uniform::of(function, arguments, false);
         (locals, varying_loops.into_iter().collect())
     }
 
