@@ -251,7 +251,7 @@ impl MachineCode {
         self.operands(from as u8, MachineOperand::At(base, distance), 0);
     }
 
-    /// Appends a negation of four bytes, and an addition of a constant to them.
+    /// Appends a subtraction of a register from a constant, in four bytes: negates, and adds.
     pub(super) fn subtract_from(&mut self, value: u32, register: Register) {
         self.bytes.extend_from_slice(&[0xf7, 0xd8 | register as u8]);
         self.bytes.extend_from_slice(&[0x81, 0xc0 | register as u8]);

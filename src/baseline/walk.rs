@@ -15,7 +15,7 @@ use crate::name::{Name, Names};
 use crate::pack::portable::PortableCode;
 use crate::sema::checked::{CheckedFunction, CheckedNode, EXPRESSION};
 use crate::syntax::operator::UnaryOp;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 type WalkResult<T> = Result<T, CodegenError>;
 
@@ -62,6 +62,8 @@ pub(super) struct Walk<'a> {
     /// Where hot loops are left: how many values more may be passed on. `None` if they
     /// are not.
     pub(super) room: Option<usize>,
+    /// The loops that call functions, where hot loops are left.
+    with_calls: FxHashSet<usize>,
     /// The index of the node that is being compiled.
     pub(super) at: usize,
 }
@@ -84,6 +86,7 @@ impl<'a> Walk<'a> {
             open: Vec::new(),
             rare: Vec::new(),
             room: None,
+            with_calls: FxHashSet::default(),
             at: 0,
         }
     }
@@ -104,6 +107,7 @@ impl<'a> Walk<'a> {
         if let Some(calls) = self.hot_after {
             if self.function.has_loop() {
                 self.room = Some(polls::room(self.function));
+                self.with_calls = self.loops_with_calls();
                 let iterations = self.frame.iterations();
                 self.code.set_memory(Register::Rbp, iterations, 0);
             }

@@ -7,6 +7,7 @@ use crate::baseline::constructs::{CodeConstruct, Loop, Rare, RareEvent};
 use crate::baseline::values::WaitingValue;
 use crate::sema::checked::CheckedNode;
 use crate::syntax::operator::BinaryOp;
+use rustc_hash::FxHashSet;
 
 /// After how many iterations a loop that calls functions reports at first, where others do after
 /// [`MANY_ITERATIONS`] or more: one of its iterations may take as long as all of theirs.
@@ -98,7 +99,7 @@ impl Walk<'_> {
         self.store_local(variable, start)?;
         self.settle();
         if let Some(most) = self.hot_after.filter(|most| *most >= MANY_ITERATIONS)
-            && self.calls_in_loop()
+            && self.with_calls.contains(&self.at)
         {
             let iterations = self.frame.iterations();
             self.code.set_memory(Register::Rbp, iterations, most - FIRST_ITERATIONS);
@@ -120,19 +121,30 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Returns whether the loop that begins here calls functions that may take long.
-    fn calls_in_loop(&self) -> bool {
-        let mut depth = 0_usize;
-        let rest = self.function.nodes.iter().skip(self.at);
-        let mut nodes = rest.take_while(|node| {
+    /// Returns the loops, by their [`CheckedNode::ForVariable`], that call functions, which may take
+    /// long.
+    pub(super) fn loops_with_calls(&self) -> FxHashSet<usize> {
+        let (mut found, mut open) = (FxHashSet::default(), Vec::new());
+        for (at, node) in self.function.nodes.iter().enumerate() {
             match node {
-                CheckedNode::ForVariable(_) => depth += 1,
-                CheckedNode::For => depth -= 1,
+                CheckedNode::ForVariable(_) => open.push((at, false)),
+                CheckedNode::Call(index) if self.is_call(*index) => {
+                    if let Some((_, calls)) = open.last_mut() {
+                        *calls = true;
+                    }
+                }
+                CheckedNode::For => {
+                    if let Some((begin, true)) = open.pop() {
+                        found.insert(begin);
+                        if let Some((_, calls)) = open.last_mut() {
+                            *calls = true;
+                        }
+                    }
+                }
                 _ => {}
             }
-            depth > 0
-        });
-        nodes.any(|node| matches!(node, CheckedNode::Call(index) if self.is_call(*index)))
+        }
+        found
     }
 
     fn innermost_loop(&mut self) -> WalkResult<&mut Loop> {

@@ -149,15 +149,19 @@ impl<'a> DirectCalls<'a> {
                 if callee.name == function.name {
                     return true;
                 }
-                if reached.insert((callee.name, callee.arity)) {
-                    let is_it = |inlined: &&Arc<CheckedFunction>| {
-                        inlined.name == callee.name && inlined.arity() == callee.arity
-                    };
-                    waiting.extend(self.inlined.iter().find(is_it).map(|inlined| &**inlined));
+                let key = (callee.name, callee.arity);
+                if reached.insert(key) {
+                    waiting.extend(self.inlined(key));
                 }
             }
         }
         false
+    }
+
+    /// Returns the function that is inlined for a call, if one is.
+    fn inlined(&self, key: (Name, u32)) -> Option<&'a CheckedFunction> {
+        let is_it = |function: &&Arc<CheckedFunction>| (function.name, function.arity()) == key;
+        self.inlined.iter().find(is_it).map(|inlined| &**inlined)
     }
 
     /// Returns the function of the library that a call is of, if it is.
@@ -168,8 +172,7 @@ impl<'a> DirectCalls<'a> {
 
     /// Returns whether a call may lead to code that is not being made, which may do anything.
     pub(super) fn leads_out(&self, key: (Name, u32)) -> bool {
-        let is_it = |function: &Arc<CheckedFunction>| (function.name, function.arity()) == key;
-        let is_known = self.builtin(key).is_some() || self.inlined.iter().any(is_it);
+        let is_known = self.builtin(key).is_some() || self.inlined(key).is_some();
         !is_known || self.leading_out.contains(&key)
     }
 }

@@ -167,7 +167,7 @@ impl<'c> WideLowering<'_, 'c> {
             false => None,
         };
         self.loops += 1;
-        let alive = if refilled.is_some() { self.alive_with_rows()? } else { self.alive()? };
+        let alive = self.entering(refilled.as_ref())?;
         let from = self.here()?;
         self.builder.build_unconditional_branch(body)?;
         self.builder.position_at_end(body);
@@ -279,10 +279,7 @@ impl<'c> WideLowering<'_, 'c> {
             (None, WideTruth::Each(_)) => return Err(missing()),
             (Some(live), truth) => {
                 let again = self.among(self.mask, truth)?;
-                let goes_on = match &refilled {
-                    Some(refilled) => self.goes_on(refilled, again)?,
-                    None => self.any(again)?,
-                };
+                let goes_on = self.goes_on(refilled.as_ref(), again)?;
                 live.add_incoming(&[(&again, self.here()?)]);
                 goes_on
             }

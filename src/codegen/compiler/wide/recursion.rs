@@ -55,7 +55,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             most = self.builder.build_float_sub(most, greatest, "")?;
         }
         self.loops += 1;
-        let alive = if is_refilled { self.alive_with_rows()? } else { self.alive()? };
+        let alive = self.entering(refilled.as_ref())?;
         let (head, end) = (self.block("round"), self.block("end"));
         let from = self.here()?;
         self.builder.build_unconditional_branch(head)?;
@@ -90,10 +90,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         let given_up = if is_refilled { live_lanes } else { calls };
         self.stop_check(given_up, Some(are_many), is_refilled, go_on, end)?;
         self.builder.position_at_end(go_on);
-        let goes_on = match &refilled {
-            Some(refilled) => self.goes_on(refilled, calls)?,
-            None => self.any(calls)?,
-        };
+        let goes_on = self.goes_on(refilled.as_ref(), calls)?;
         let here = self.here()?;
         live.add_incoming(&[(&calls, here)]);
         round.add_incoming(&[(&number, here)]);

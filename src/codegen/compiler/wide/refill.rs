@@ -21,7 +21,6 @@ use crate::codegen::compiler::refusal::{Result, missing};
 use crate::codegen::rounds::DifferentRounds;
 use crate::host::refilling::{APART, FIELDS, REFILL, RefilledField};
 use inkwell::IntPredicate;
-use inkwell::types::BasicType;
 use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
 use std::num::NonZero;
 
@@ -36,25 +35,19 @@ impl<'c> WideLowering<'_, 'c> {
         let i64 = self.types.context.i64_type();
         let lanes = NonZero::new(self.lanes).ok_or_else(missing)?;
         let bits = self.types.context.custom_width_int_type(lanes).map_err(|_| missing())?;
-        let place = |lowering: &Self, kind: &dyn BasicType<'c>| lowering.allocate(kind.as_basic_type_enum());
-        let [carried, active, left, filled] = [(); 4].map(|()| place(self, &bits));
-        let (carried, active, left, filled) = (carried?, active?, left?, filled?);
-        let limit = place(self, &i64)?;
+        let (carried, active) = (self.allocate(bits.into())?, self.allocate(bits.into())?);
+        let (left, filled) = (self.allocate(bits.into())?, self.allocate(bits.into())?);
+        let limit = self.allocate(i64.into())?;
         let columns =
             rows.sources.iter().filter(|source| matches!(source, ArgumentSource::Column(_))).count();
-        let in_lanes = place(self, &self.doubles.array_type(columns as u32))?;
-        let (row_numbers, results) = (place(self, &i64.vec_type(self.lanes))?, place(self, &self.doubles)?);
-        let fields = place(self, &i64.array_type(FIELDS))?;
-        let refill_lanes = self.store_fields(fields, entry, rows, [in_lanes, row_numbers, results])?;
+        let in_lanes = self.allocate(self.doubles.array_type(columns as u32).into())?;
+        let row_numbers = self.allocate(i64.vec_type(self.lanes).into())?;
+        let results = self.allocate(self.doubles.into())?;
+        let fields = self.allocate(i64.array_type(FIELDS).into())?;
+        self.store_fields(fields, entry, rows, [in_lanes, row_numbers, results])?;
         let at_entry = self.at_entry()?;
         at_entry.build_store(carried, bits.const_zero())?;
         at_entry.build_store(filled, bits.const_zero())?;
-        let mut arguments = Vec::with_capacity(columns);
-        for index in 0..columns {
-            let index = i64.const_int(index as u64, false);
-            // SAFETY: there are as many.
-            arguments.push(unsafe { at_entry.build_in_bounds_gep(self.doubles, in_lanes, &[index], "")? });
-        }
         let [again, fresh, whole, ending, rest, start] =
             ["again", "fresh", "whole", "ending", "rest", "start"].map(|name| self.block(name));
         let active_lanes = self.builder.build_load(bits, filled, "")?.into_int_value();
@@ -77,7 +70,10 @@ impl<'c> WideLowering<'_, 'c> {
         self.builder.position_at_end(again);
         self.builder.build_store(active, active_lanes)?;
         self.builder.build_store(filled, bits.const_zero())?;
-        let loaded = arguments.iter().map(|place| self.load(*place)).collect::<Result<Vec<_>>>()?;
+        let load = |index| {
+            self.load(self.element(self.doubles.into(), in_lanes, i64.const_int(index as u64, false))?)
+        };
+        let loaded = (0..columns).map(load).collect::<Result<Vec<_>>>()?;
         self.builder.build_unconditional_branch(start)?;
         self.builder.position_at_end(start);
         let first = self.builder.build_phi(i64, "first")?;
@@ -101,7 +97,7 @@ impl<'c> WideLowering<'_, 'c> {
         let most = self.builder.build_select(is_left, most, i64.const_all_ones(), "")?;
         self.builder.build_store(limit, most)?;
         let first = first.as_basic_value().into_int_value();
-        Ok(Refill { bits, carried, active, left, limit, filled, lanes: refill_lanes, results, first, rest })
+        Ok(Refill { bits, carried, active, left, limit, filled, lanes: fields, results, first, rest })
     }
 
     /// Stores what the library gets of the lanes; sets where it finds the row that is begun next.
@@ -111,7 +107,7 @@ impl<'c> WideLowering<'_, 'c> {
         entry: ColumnEntry,
         rows: &mut RowLoop<'c>,
         [arguments, row_numbers, results]: [PointerValue<'c>; 3],
-    ) -> Result<PointerValue<'c>> {
+    ) -> Result<()> {
         let i64 = self.types.context.i64_type();
         let Some(BasicValueEnum::PointerValue(columns)) = self.function.get_nth_param(1) else {
             return Err(missing());
@@ -132,7 +128,7 @@ impl<'c> WideLowering<'_, 'c> {
             self.store_field(fields, field, value)?;
         }
         rows.next = self.field(fields, RefilledField::Next)?;
-        Ok(fields)
+        Ok(())
     }
 
     /// Returns the place of a field of what the library gets.
@@ -164,8 +160,7 @@ impl<'c> WideLowering<'_, 'c> {
         value: Wide<'c>,
     ) -> Result<()> {
         let (bits, i64) = (refill.bits, self.types.context.i64_type());
-        let [left, active] = [refill.left, refill.active].map(|place| self.load_bits(refill, place));
-        let (left, active) = (left?, active?);
+        let (left, active) = (self.load_bits(refill, refill.left)?, self.load_bits(refill, refill.active)?);
         let complete = self.builder.build_and(active, self.builder.build_not(left, "")?, "")?;
         let none_left = self.builder.build_int_compare(IntPredicate::EQ, left, bits.const_zero(), "")?;
         let zero = self.each(Wide::Every(self.types.double.const_zero()))?;
@@ -205,10 +200,10 @@ impl<'c> WideLowering<'_, 'c> {
         let parameters = [self.types.pointer.into(), i64.into(), i64.into(), i64.into(), i64.into()];
         let function =
             known.unwrap_or_else(|| self.module.add_function(REFILL, i64.fn_type(&parameters, false), None));
-        let [wide_complete, wide_left] =
-            [complete, left].map(|lanes| self.builder.build_int_z_extend_or_bit_cast(lanes, i64, ""));
-        let (complete, left_lanes) = (wide_complete?.into(), wide_left?.into());
-        let passed = [refill.lanes.into(), complete, left_lanes, first.into(), is_stopped.into()];
+        let complete = self.builder.build_int_z_extend_or_bit_cast(complete, i64, "")?;
+        let left_lanes = self.builder.build_int_z_extend_or_bit_cast(left, i64, "")?;
+        let passed =
+            [refill.lanes.into(), complete.into(), left_lanes.into(), first.into(), is_stopped.into()];
         let given = self.builder.build_call(function, &passed, "")?;
         let given = given.try_as_basic_value().basic().ok_or_else(missing)?.into_int_value();
         if lowest.is_some() {
@@ -260,15 +255,24 @@ impl<'c> WideLowering<'_, 'c> {
         Ok(RefilledLoop { kept, waited })
     }
 
-    /// Returns those of the lanes that are alive which have rows.
-    pub(super) fn alive_with_rows(&self) -> Result<VectorValue<'c>> {
+    /// Returns the lanes that enter a loop: those that are alive, and have rows if its lanes are filled
+    /// again.
+    pub(super) fn entering(&self, refilled: Option<&RefilledLoop<'c>>) -> Result<VectorValue<'c>> {
+        if refilled.is_none() {
+            return self.alive();
+        }
         let refill = self.refill.as_ref().ok_or_else(missing)?;
         let with_rows = self.truths_of(self.load_bits(refill, refill.active)?)?;
         Ok(self.builder.build_and(self.alive()?, with_rows, "")?)
     }
 
-    /// Takes note of the lanes that are in the loop; returns whether it goes on with them.
-    pub(super) fn goes_on(&self, looping: &RefilledLoop<'c>, lanes: VectorValue<'c>) -> Result<IntValue<'c>> {
+    /// Returns whether a loop goes on with these lanes, of which it takes note if lanes are filled again.
+    pub(super) fn goes_on(
+        &self,
+        refilled: Option<&RefilledLoop<'c>>,
+        lanes: VectorValue<'c>,
+    ) -> Result<IntValue<'c>> {
+        let Some(looping) = refilled else { return self.any(lanes) };
         let refill = self.refill.as_ref().ok_or_else(missing)?;
         let i64 = self.types.context.i64_type();
         let bits = self.note_left(lanes)?;
