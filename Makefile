@@ -236,8 +236,9 @@ python-tools: setup
 	@[ -x $(MATURIN) ] || { $(PYTHON) -m venv $(PYTHON_TARGET)/tools && \
 	  $(PYTHON_TARGET)/tools/bin/pip install --quiet --disable-pip-version-check -r bindings/python/requirements-build.txt; }
 
-# The wheel names no folder of the machine that builds it.
-python python-test: export RUSTFLAGS += --remap-path-prefix=$(CURDIR)=kal --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
+# The wheel names no folder of the machine that builds it. These flags replace those of
+# .cargo/config.toml, so the alignment of loops is among them.
+python python-test: export RUSTFLAGS += -Cllvm-args=-align-loops=64 --remap-path-prefix=$(CURDIR)=kal --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
 
 python: python-tools
 	@rm -f target/wheels/kal_lang-*.whl

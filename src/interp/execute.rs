@@ -115,7 +115,9 @@ pub(super) fn execute<const ONCE: bool, const WATCH: bool>(
     let (mut stored_over, mut has_overflowed) = (0.0, false);
 
     // The words from the present instruction on. All places of an instruction are within
-    // them: one check for each instruction, not one for each word.
+    // them: one check for each instruction, not one for each word. It is a single comparison,
+    // since the optimiser derives from it that there are as many words.
+    let Some(last) = words.len().checked_sub(LONGEST) else { return Pause::Left };
     let mut code: &[u32; LONGEST];
 
     // A word of the instruction.
@@ -252,9 +254,10 @@ pub(super) fn execute<const ONCE: bool, const WATCH: bool>(
             others { $($pattern:ident => $action:expr;)+ }
         ) => {
             loop {
-                let Some(present) = words.get(at..).and_then(|rest| rest.first_chunk()) else {
+                if at > last {
                     pause!(Pause::Left)
-                };
+                }
+                let Some(present) = words[at..].first_chunk() else { pause!(Pause::Left) };
                 code = present;
                 let before = (at, a, word!(0));
                 match word!(0) as u8 {

@@ -22,13 +22,17 @@ use crate::fingerprint::Fingerprint;
 use crate::process::Generation;
 use crate::sema::checked::CheckedFunction;
 use std::mem;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 /// A checked function and its code.
 pub(super) struct Definition {
     function: Arc<CheckedFunction>,
     state: Mutex<DefinitionState>,
     waiters: Waiters,
+    /// How long loops of it have been hot in runs that have ended, in microseconds.
+    looped: AtomicU32,
 }
 
 /// What changes of a definition.
@@ -111,7 +115,18 @@ impl Definition {
     /// Creates a definition without code.
     pub(super) fn new(function: Arc<CheckedFunction>) -> Arc<Self> {
         let state = Mutex::new(DefinitionState { code: CodeState::Absent, shape: Shape::Own });
-        Arc::new(Self { function, state, waiters: Waiters::default() })
+        Arc::new(Self { function, state, waiters: Waiters::default(), looped: AtomicU32::new(0) })
+    }
+
+    /// Returns how long a loop of it has been hot in runs that have ended.
+    pub(super) fn looped(&self) -> Duration {
+        Duration::from_micros(self.looped.load(Ordering::Relaxed).into())
+    }
+
+    /// Records how long a loop of it has been hot, runs that have ended included.
+    pub(super) fn note_looped(&self, time: Duration) {
+        let time = u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
+        self.looped.fetch_max(time, Ordering::Relaxed);
     }
 
     /// Records that the definition replaces another, which has that code. If only

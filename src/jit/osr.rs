@@ -8,6 +8,7 @@
 use super::bindings::Bindings;
 use super::body_request::BodyRequest;
 use super::code::LinkedBody;
+use super::definition::Definition;
 use super::make::make;
 use super::tier::{CompilePlan, Tier};
 use super::worker::Urgency;
@@ -19,7 +20,7 @@ use crate::process::Generation;
 use crate::runtime::ExecutionMemory;
 use crate::sema::checked::CheckedFunction;
 use parking_lot::Mutex;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// OSR code: compiled code for the rest of a function from a loop header on.
@@ -36,9 +37,14 @@ pub struct OsrCode {
 #[derive(Default)]
 pub(super) struct HotLoops(Vec<HotLoop>);
 
+/// A loop that has been reported to be hot in a run.
 pub(super) struct HotLoop {
     function: Arc<CheckedFunction>,
+    /// What the function belongs to, if a name is bound to it.
+    definition: Option<Weak<Definition>>,
     entry: LoopEntry,
+    /// How long it had been hot in earlier runs.
+    before: Duration,
     /// When it was reported first, and the last time.
     since: Instant,
     last: Instant,
@@ -48,8 +54,9 @@ pub(super) struct HotLoop {
     code: Option<Arc<OsrCode>>,
 }
 
-/// How long a loop has been hot when OSR code is requested. Most loops end before it would be
-/// ready, and a longer patience is time that all others lose.
+/// How long a loop has been hot when its function is compiled at the optimising tier, all runs
+/// together, and when OSR code is requested, in the run that is to continue there. Most loops end
+/// before it would be ready, and a longer patience is time that all others lose.
 const PATIENCE: Duration = Duration::from_millis(2);
 
 /// How long iterations take, about, after which a loop is reported again: a report costs a thousandth
@@ -105,31 +112,40 @@ impl Drop for OsrRequest {
 
 impl HotLoops {
     /// Returns the loop of a function that is entered at that place, and is reported
-    /// to be hot; `None` if it has not been hot long enough to be compiled. Sets after how many
-    /// iterations it is to be reported again, at most `left`.
+    /// to be hot. Sets after how many iterations it is to be reported again, at most `left`.
     pub(super) fn reported(
         &mut self,
         jit: &Jit,
         function: &Arc<CheckedFunction>,
+        definition: Option<&Arc<Definition>>,
         entry: LoopEntry,
         left: &mut u32,
-    ) -> Option<&mut HotLoop> {
+    ) -> &mut HotLoop {
         let is_it = |known: &HotLoop| Arc::ptr_eq(&known.function, function) && known.entry == entry;
         let at = self.0.iter().position(is_it).unwrap_or_else(|| {
-            let (function, now) = (function.clone(), Instant::now());
-            self.0.push(HotLoop { function, entry, since: now, last: now, iterations: 0, code: None });
+            self.0.push(HotLoop::new(function.clone(), definition, entry));
             self.0.len() - 1
         });
         let hot_loop = &mut self.0[at];
         if !jit.options.waits_for_code {
             *left = hot_loop.next_report(*left);
         }
-        let is_due = hot_loop.code.is_some() || hot_loop.since.elapsed() >= PATIENCE;
-        (is_due || jit.options.waits_for_code).then_some(hot_loop)
+        hot_loop
     }
 }
 
 impl HotLoop {
+    fn new(function: Arc<CheckedFunction>, definition: Option<&Arc<Definition>>, entry: LoopEntry) -> Self {
+        let before = definition.map_or(Duration::ZERO, |definition| definition.looped());
+        let (definition, now) = (definition.map(Arc::downgrade), Instant::now());
+        Self { function, definition, entry, before, since: now, last: now, iterations: 0, code: None }
+    }
+
+    /// Returns whether it has been hot for so long that its function is worth better code.
+    pub(super) fn is_worth_code(&self, jit: &Jit) -> bool {
+        jit.options.waits_for_code || self.before + self.since.elapsed() >= PATIENCE
+    }
+
     /// Returns after how many iterations it is to be reported again: by the time that they have
     /// taken, at most that number.
     fn next_report(&mut self, most: u32) -> u32 {
@@ -144,14 +160,25 @@ impl HotLoop {
         self.iterations
     }
 
-    /// Returns the code to continue in, requested at the first time; `None` if it
-    /// is not ready.
+    /// Returns the code to continue in, requested once the loop has been hot for long enough in this
+    /// run; `None` if it is not ready.
     pub(super) fn code(&mut self, jit: &Arc<Jit>, bindings: &Bindings) -> Option<usize> {
+        if self.code.is_none() && !jit.options.waits_for_code && self.since.elapsed() < PATIENCE {
+            return None;
+        }
         if self.code.as_ref().is_none_or(|code| code.is_lost()) {
             let wait = jit.options.waits_for_code;
             self.code = OsrCode::request(jit, bindings, self.function.clone(), self.entry, wait).ok();
         }
         self.code.as_ref()?.body_for(jit, bindings.memory())
+    }
+}
+
+impl Drop for HotLoop {
+    fn drop(&mut self) {
+        if let Some(definition) = self.definition.as_ref().and_then(Weak::upgrade) {
+            definition.note_looped(self.before + self.since.elapsed());
+        }
     }
 }
 

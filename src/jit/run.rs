@@ -225,9 +225,9 @@ impl JitRun<'_> {
             None => &owner.function,
         };
         let hot_loops = self.hot_loops.get_or_insert_default();
-        let hot_loop = hot_loops.reported(self.jit, function, entry, left)?;
+        let hot_loop = hot_loops.reported(self.jit, function, bound.as_ref(), entry, left);
         let code = hot_loop.code(self.jit, self.bindings);
-        if bound.is_some() {
+        if bound.is_some() && hot_loop.is_worth_code(self.jit) {
             let _ = self.improve(&owner);
         }
         code
