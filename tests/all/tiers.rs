@@ -534,3 +534,39 @@ fn a_loop_that_calls_functions_goes_over_after_few_iterations() {
     let went_over = |name: &str| seen.iter().any(|(known, is_osr)| known == name && *is_osr);
     assert!(went_over("few") && !went_over("alone"), "{seen:?}");
 }
+
+/// Each of its runs is too short to wait for better code.
+#[test]
+fn a_loop_is_improved_that_takes_long_in_many_runs() {
+    let improved = Arc::new(AtomicBool::new(false));
+    let is_improved = improved.clone();
+    let mut context = context(Config::new().mode(Mode::Lazy));
+    context.set_trace(Some(Box::new(move |it| {
+        if it.name == "sum" && it.event == Event::Improved {
+            improved.store(true, Ordering::Relaxed);
+        }
+    })));
+    context.eval("def sum(n) var s = 0 in (for i = 1, i < n in s = s + i) : s").expect("it is right");
+    let start = Instant::now();
+    // After a thousand calls, it would be better anyway.
+    for _ in 0..900 {
+        assert_eq!(context.call("sum", &[20_000.0]).expect("it runs"), 200_010_000.0);
+    }
+    while !is_improved.load(Ordering::Relaxed) {
+        assert!(start.elapsed() < Duration::from_secs(60), "it stays in baseline code");
+        context.eval("1").expect("it runs");
+    }
+}
+
+/// In code that makes both calls, it would take longer than anybody waits.
+#[test]
+fn equal_calls_of_a_pure_recursion_are_made_once() {
+    let text = "def step(n) n - 1
+        def hanoi(n) if n < 1 then 0 else hanoi(step(n)) + 1 + hanoi(n - 1)
+        hanoi(200)";
+    for mode in [Mode::Lazy, Mode::Eager] {
+        let mut context = context(Config::new().mode(mode));
+        context.set_deadline(Some(Instant::now() + Duration::from_secs(120)));
+        assert_eq!(context.eval(text).expect("it ends"), Some(2_f64.powi(200)), "{mode:?}");
+    }
+}

@@ -7,7 +7,7 @@
 use super::lower::{DirectCall, LoweringJob};
 use super::refusal::Result;
 use super::strips::DirectCalls;
-use super::types::Types;
+use super::types::{CopyKind, Types};
 use crate::codegen::body::Body;
 use crate::codegen::options::{CompileOptions, Level};
 use crate::codegen::polls;
@@ -16,7 +16,7 @@ use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, CheckedNode, EXPRESSION};
 use inkwell::module::Module;
 use inkwell::values::FunctionValue;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Adds a body to the module, and private copies of the functions inlined into
 /// it.
@@ -39,7 +39,8 @@ pub(super) fn body(
     let calls = has_strips.then(|| DirectCalls::of(body.inline, body.builtins));
     let direct = body.builtins.iter().map(builtin).collect();
     let calls = calls.as_ref();
-    let mut copies = Copies { module, types, direct, calls, symbol: body.symbol, names, options };
+    let pure = &if options.counts_fuel { FxHashSet::default() } else { pure_functions(&body) };
+    let mut copies = Copies { module, types, direct, pure, calls, symbol: body.symbol, names, options };
     // OSR code is not a callee, and baseline code may be replaced while it recurs.
     let is_replaced = body.entry.osr().is_some() || body.hot_after.is_some();
     let itself = (root.name, root.arity());
@@ -54,7 +55,7 @@ pub(super) fn body(
         if !is_replaced {
             copies.direct.insert(itself, DirectCall::Copy(main));
         }
-        let copy = copies.add(callee, options.counts_fuel, false)?;
+        let copy = copies.add(callee, CopyKind::Callee, options.counts_fuel, false)?;
         copies.direct.remove(&itself);
         copies.direct.insert((callee.name, callee.arity()), DirectCall::Copy(copy));
         inlined.add(callee, root);
@@ -76,7 +77,7 @@ pub(super) fn body(
     let checks_last_copy = checks && levels > 0 && !others && !options.counts_fuel;
     for level in 0..levels {
         let checks = options.counts_fuel || (checks_last_copy && level == 0);
-        let copy = copies.add(root, checks, body.loads_numbers)?;
+        let copy = copies.add(root, CopyKind::Level, checks, body.loads_numbers)?;
         copies.direct.insert(itself, DirectCall::Copy(copy));
         let recurring = || body.inline.iter().filter(|callee| inlined.recurs(callee.name));
         // As at first, each calls those before it, and others, or itself, through slots.
@@ -84,7 +85,7 @@ pub(super) fn body(
             copies.direct.remove(&(callee.name, callee.arity()));
         }
         for callee in recurring() {
-            let copy = copies.add(callee, options.counts_fuel, false)?;
+            let copy = copies.add(callee, CopyKind::Callee, options.counts_fuel, false)?;
             copies.direct.insert((callee.name, callee.arity()), DirectCall::Copy(copy));
         }
     }
@@ -93,11 +94,39 @@ pub(super) fn body(
         .lower(checks, body.hot_after)
 }
 
+/// Returns those functions of a body whose results depend on their arguments alone, and which change
+/// nothing: they work on no variable, and call only each other and builtins.
+fn pure_functions(body: &Body<'_>) -> FxHashSet<(Name, u32)> {
+    let itself = |function: &CheckedFunction| (function.name, function.arity());
+    let builtins = || body.builtins.iter().map(|(name, of)| (*name, of.arity()));
+    let is_pure = |function: &CheckedFunction, pure: &FxHashSet<(Name, u32)>| {
+        let is_allowed =
+            |node: &CheckedNode| !matches!(node, CheckedNode::Variable(_) | CheckedNode::SetVariable(_));
+        let mut callees = function.callees.iter();
+        callees.all(|callee| pure.contains(&(callee.name, callee.arity)))
+            && function.nodes.iter().all(is_allowed)
+    };
+    // That of the body, if it is pure when it is taken for pure where it recurs.
+    let with = |root: Option<&CheckedFunction>| {
+        let mut pure: FxHashSet<_> = builtins().chain(root.map(itself)).collect();
+        for callee in body.inline {
+            if is_pure(callee, &pure) {
+                pure.insert(itself(callee));
+            }
+        }
+        pure
+    };
+    let pure = with(Some(body.function));
+    if is_pure(body.function, &pure) { pure } else { with(None) }
+}
+
 /// What private copies of functions call directly.
 struct Copies<'m, 'c> {
     module: &'m Module<'c>,
     types: Types<'c>,
     direct: FxHashMap<(Name, u32), DirectCall<'c>>,
+    /// Those of which equal calls may be made once.
+    pure: &'m FxHashSet<(Name, u32)>,
     /// What is known of that, where loops may run in strips.
     calls: Option<&'m DirectCalls<'m>>,
     symbol: &'m str,
@@ -107,8 +136,14 @@ struct Copies<'m, 'c> {
 
 impl<'c> Copies<'_, 'c> {
     /// Adds a private copy of a function, which calls what is called directly now.
-    fn add(&self, source: &CheckedFunction, checks: bool, loads_numbers: bool) -> Result<FunctionValue<'c>> {
-        let copy = self.types.define_copy(self.module, source.arity());
+    fn add(
+        &self,
+        source: &CheckedFunction,
+        kind: CopyKind,
+        checks: bool,
+        loads_numbers: bool,
+    ) -> Result<FunctionValue<'c>> {
+        let copy = self.types.define_copy(self.module, kind, source.arity());
         self.job(source, copy, loads_numbers).lower(checks, None)?;
         Ok(copy)
     }
@@ -119,15 +154,15 @@ impl<'c> Copies<'_, 'c> {
         function: FunctionValue<'c>,
         loads_numbers: bool,
     ) -> LoweringJob<'j, 'c> {
-        let Self { module, direct, calls, symbol, names, options, .. } = self;
-        let options = *options;
-        let calls = *calls;
+        let Self { module, direct, pure, calls, symbol, names, options, .. } = self;
+        let (options, calls) = (*options, *calls);
         LoweringJob {
             module,
             source,
             function,
             osr: None,
             direct,
+            pure,
             calls,
             symbol,
             names,

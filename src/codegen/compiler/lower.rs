@@ -33,7 +33,7 @@ use inkwell::values::{
     BasicMetadataValueEnum, BasicValueEnum, CallSiteValue, FloatValue, FunctionValue, InstructionValue,
     IntValue, LLVMTailCallKind, PointerValue,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
 /// A call that does not go through a slot.
@@ -108,6 +108,8 @@ pub(super) struct LoweringJob<'m, 'c> {
     pub(super) osr: Option<LoopEntry>,
     /// The calls that do not go through a slot, by name and arity.
     pub(super) direct: &'m FxHashMap<(Name, u32), DirectCall<'c>>,
+    /// Those whose results depend on their arguments alone, and which change nothing.
+    pub(super) pure: &'m FxHashSet<(Name, u32)>,
     /// What is known of them, where loops may run in strips.
     pub(super) calls: Option<&'m DirectCalls<'m>>,
     /// The symbol of the body that it is part of.
@@ -158,6 +160,7 @@ struct IrLowering<'m, 'c> {
     names: &'m Names,
     source: &'m CheckedFunction,
     direct: &'m FxHashMap<(Name, u32), DirectCall<'c>>,
+    pure: &'m FxHashSet<(Name, u32)>,
     options: CompileOptions,
     function: FunctionValue<'c>,
     context: PointerValue<'c>,
@@ -221,7 +224,9 @@ const MANY_NUMBERS: usize = 4096;
 
 impl<'m, 'c> IrLowering<'m, 'c> {
     fn new(job: LoweringJob<'m, 'c>) -> Result<Self> {
-        let LoweringJob { module, source, function, osr, direct, calls, symbol, names, options, .. } = job;
+        let LoweringJob {
+            module, source, function, osr, direct, pure, calls, symbol, names, options, ..
+        } = job;
         let strips = calls.map_or_else(Vec::new, |calls| strips_of(source, calls));
         let types = Types::new(module);
         let builder = types.context.create_builder();
@@ -240,6 +245,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
             names,
             source,
             direct,
+            pure,
             options,
             function,
             context,
@@ -549,7 +555,14 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         };
         let arguments = self.arguments(callee.arity)?;
         let call = if let Some(function) = direct {
-            self.builder.build_call(function, &arguments, "")?
+            let call = self.builder.build_call(function, &arguments, "")?;
+            // Equal calls are merged. They may fail to return, so none is made that the program does
+            // not make, and variables are set before. The tail of arguments is in memory.
+            let has_tail = self.types.tail(callee.arity).is_some();
+            if self.pure.contains(&(callee.name, callee.arity)) && !has_tail {
+                call.add_attribute(AttributeLoc::Function, self.types.reads_only());
+            }
+            call
         } else {
             let slot = self.offset(Symbol::Slot(&self.names.text(callee.name), callee.arity))?;
             let body = self.builder.build_load(self.types.pointer, slot, "")?.into_pointer_value();

@@ -128,6 +128,36 @@ public:
   }
 };
 
+/// The attribute of copies that are levels of a recursion: `LEVEL` of types.rs.
+constexpr StringLiteral LevelOfRecursion = "kal-level";
+
+/// Inlines the levels of a recursion into each other. What they call has been inlined
+/// before, and `Before` has merged equal calls: those of a level would be calls of so many
+/// copies of the next one.
+class InlineLevelsPass : public PassInfoMixin<InlineLevelsPass> {
+  ModuleToFunctionPassAdaptor Before;
+
+public:
+  explicit InlineLevelsPass(FunctionPassManager Before)
+      : Before(createModuleToFunctionPassAdaptor(std::move(Before))) {}
+
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
+    SmallVector<Function *, 8> Levels;
+    for (Function &F : M)
+      if (F.hasFnAttribute(LevelOfRecursion))
+        Levels.push_back(&F);
+    if (Levels.empty())
+      return PreservedAnalyses::all();
+    MAM.invalidate(M, Before.run(M, MAM));
+    for (Function *F : Levels)
+      F->addFnAttr(Attribute::AlwaysInline);
+    AlwaysInlinerPass(/*InsertLifetime=*/false).run(M, MAM);
+    return PreservedAnalyses::none();
+  }
+
+  static bool isRequired() { return true; }
+};
+
 /// The attribute of functions over columns: `ROWS` of wide.rs.
 constexpr StringLiteral Rows = "kal-rows";
 
@@ -225,6 +255,8 @@ struct Passes {
     if (Level >= 2)
       MPM.addPass(createModuleToFunctionPassAdaptor(early()));
     MPM.addPass(AlwaysInlinerPass(/*InsertLifetime=*/false));
+    if (Level >= 2)
+      MPM.addPass(InlineLevelsPass(early()));
     auto L = Level == 2 ? OptimizationLevel::O2 : OptimizationLevel::O3;
     if (Level == 1)
       MPM.addPass(createModuleToFunctionPassAdaptor(quick()));

@@ -34,6 +34,19 @@ pub(super) fn result(call: CallSiteValue<'_>) -> Result<FloatValue<'_>> {
     }
 }
 
+/// What a private copy is of, and when it is inlined.
+#[derive(Clone, Copy)]
+pub(super) enum CopyKind {
+    /// A callee: first.
+    Callee,
+    /// A level of the recursion of a body: when it has been found which of its calls are equal, after
+    /// what it calls has been inlined.
+    Level,
+}
+
+/// The attribute of copies that are inlined last: `Level` of pipeline.cpp.
+const LEVEL: &str = "kal-level";
+
 /// The LLVM types in use.
 pub(super) struct Types<'c> {
     pub(super) context: ContextRef<'c>,
@@ -73,10 +86,14 @@ impl<'c> Types<'c> {
 
     /// Declares a private copy of a function, to be inlined wherever it is
     /// called.
-    pub(super) fn define_copy(&self, module: &Module<'c>, arity: u32) -> FunctionValue<'c> {
+    pub(super) fn define_copy(&self, module: &Module<'c>, kind: CopyKind, arity: u32) -> FunctionValue<'c> {
         let function = self.define(module, "inline", arity);
         function.set_linkage(Linkage::Internal);
-        function.add_attribute(AttributeLoc::Function, self.attribute("alwaysinline"));
+        let attribute = match kind {
+            CopyKind::Callee => self.attribute("alwaysinline"),
+            CopyKind::Level => self.context.create_string_attribute(LEVEL, ""),
+        };
+        function.add_attribute(AttributeLoc::Function, attribute);
         function
     }
 
@@ -169,6 +186,13 @@ impl<'c> Types<'c> {
     pub(super) fn reads_nothing_known(&self) -> Attribute {
         // Two bits for each kind of memory, of which this is the second: may read, may write.
         self.context.create_enum_attribute(Attribute::get_named_enum_kind_id("memory"), 0b1100)
+    }
+
+    /// Returns the attribute of a call that may read any memory, and writes none that the caller can
+    /// see: `memory(read)`.
+    pub(super) fn reads_only(&self) -> Attribute {
+        // The first of the two bits of each kind of memory.
+        self.context.create_enum_attribute(Attribute::get_named_enum_kind_id("memory"), 0b0101_0101_0101)
     }
 
     pub(super) fn attribute(&self, name: &str) -> Attribute {
