@@ -141,6 +141,8 @@ codes! {
     PastTheEnd = 410;
     /// A comparison with `nan`, whose answer is always the same.
     ComparedWithNan = 411;
+    /// The body of a loop ends with `: s`, whose value is dropped.
+    DroppedValue = 412;
 }
 
 impl fmt::Display for ErrorCode {

@@ -102,6 +102,7 @@ fn body_lints(item: &Item, body: &Ast, names: &Names) -> Vec<Diagnostic> {
             compared_with_nan((item, body, names), at, *op == BinaryOp::Equal, *nan, starts)
         }
         Node::Text(_) => format_in_text(item, body.spans[at]),
+        Node::For | Node::While => dropped_value(item, body, at),
         _ => None,
     });
     found.collect()
@@ -322,6 +323,49 @@ fn assigned_step(item: &Item, body: &Ast, mark: usize, names: &Names) -> Option<
     let note = format!("assigns to `{}`", names.text(name));
     let found = warning(ErrorCode::AssignedStep, item, body.spans[last], "an assignment as a step", &note);
     Some(found.with_help("the step is what is added each time: `for i = 1, i < 10, 2 in …`"))
+}
+
+/// Warns of `for i = 1, i < n in s = s + i : s`, whose body ends with `: s`, so that the loop leaves 0
+/// and not `s`. Parentheses around the body show that this is meant.
+fn dropped_value(item: &Item, body: &Ast, end: usize) -> Option<Diagnostic> {
+    let nodes = &body.nodes[..end];
+    let [.., Node::Next, Node::Variable(_) | Node::Number(_), Node::Sequence] = nodes else { return None };
+    let mut depth = 0_u32;
+    let begin = nodes.iter().rposition(|node| match node {
+        Node::ForStep | Node::WhileBody => depth == 0,
+        Node::For | Node::While => {
+            depth += 1;
+            false
+        }
+        Node::ForVariable(_) | Node::WhileCondition => {
+            depth = depth.saturating_sub(1);
+            false
+        }
+        _ => false,
+    })?;
+    let (value, sequence) = (body.spans[end - 2], body.spans[end - 1]);
+    let before = body.spans[begin].end.min(sequence.start)..sequence.start;
+    if opens_a_parenthesis(item.source.slice(Span { start: before.start, end: before.end })) {
+        return None;
+    }
+    let written = item.source.slice(value);
+    let message = format!("`{written}` belongs to the body of the loop, which leaves 0");
+    let found = warning(ErrorCode::DroppedValue, item, value, message, "dropped in each iteration");
+    let keyword = if body.nodes[end] == Node::For { "for" } else { "while" };
+    let help =
+        format!("to leave {written} after the loop, put that into parentheses: `({keyword} …) : {written}`");
+    Some(found.with_help(help))
+}
+
+/// Returns whether a piece of the source has a `(` without its `)`.
+fn opens_a_parenthesis(text: &str) -> bool {
+    let code = text.lines().flat_map(|line| line.split('#').next().unwrap_or("").chars());
+    let open = code.fold(0_u32, |open, character| match character {
+        '(' => open + 1,
+        ')' => open.saturating_sub(1),
+        _ => open,
+    });
+    open > 0
 }
 
 /// Warns of a `-` at the margin, after a line that could have been an item.
