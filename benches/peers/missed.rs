@@ -54,9 +54,8 @@ pub fn reason(row: &str, contestant: &str) -> &'static str {
              ahead, in strips. Next: code with what is inlined until a breakpoint is set in it."
         }
         ("sum of 1/i² to 5·10⁸, interpreted", _) => {
-            "the loop is four instructions of the tape, as it is of luajit's bytecode; 1.0 to 1.3 from one minute to \
-             another, by what the other thread of the core does. Next: no check whether an operation is one, for \
-             which all 256 would have to be."
+            "the loop is four instructions of the tape, as it is of luajit's bytecode; 0.9 to 1.2 from one minute to \
+             another, by what the other thread of the core does."
         }
         ("first call of a chain of 20 functions at the prompt", _) => {
             "20 objects are made one after the other, each when it is first called. Next: the chain of certain \

@@ -252,6 +252,7 @@ pub(super) fn execute<const ONCE: bool, const WATCH: bool>(
                 $uas:ident $usa:ident $uak:ident $uka:ident $uss:ident $usk:ident $uks:ident;)+ }
             loops { $($while:tt $lss:ident $lsk:ident $lks:ident;)+ }
             others { $($pattern:ident => $action:expr;)+ }
+            unused { $($unused:literal)+ }
         ) => {
             loop {
                 if at > last {
@@ -306,7 +307,8 @@ pub(super) fn execute<const ONCE: bool, const WATCH: bool>(
                         number::$lks => loop_while!($lks, number!(1) $while slot!(first!()), 3),
                     )+
                     $(number::$pattern => $action,)+
-                    _ => pause!(Pause::Left),
+                    // Every number has its arm, so that none is compared with the last one.
+                    $($unused)|+ => pause!(Pause::Left),
                 }
                 let computes = || Op::of(before.2).is_some_and(Op::computes);
                 if WATCH && (std::mem::take(&mut has_overflowed) || (!a.is_finite() && computes())) {
@@ -448,6 +450,14 @@ pub(super) fn execute<const ONCE: bool, const WATCH: bool>(
             Return => leave!(a);
             ReturnS => leave!(slot!(index!(1)));
             ReturnK => leave!(number!(1));
+        }
+        unused {
+            0xa2 0xa3 0xa4 0xa5 0xa6 0xa7 0xa8 0xa9 0xaa 0xab 0xac 0xad 0xae 0xaf
+            0xb0 0xb1 0xb2 0xb3 0xb4 0xb5 0xb6 0xb7 0xb8 0xb9 0xba 0xbb 0xbc 0xbd 0xbe 0xbf
+            0xc0 0xc1 0xc2 0xc3 0xc4 0xc5 0xc6 0xc7 0xc8 0xc9 0xca 0xcb 0xcc 0xcd 0xce 0xcf
+            0xd0 0xd1 0xd2 0xd3 0xd4 0xd5 0xd6 0xd7 0xd8 0xd9 0xda 0xdb 0xdc 0xdd 0xde 0xdf
+            0xe0 0xe1 0xe2 0xe3 0xe4 0xe5 0xe6 0xe7 0xe8 0xe9 0xea 0xeb 0xec 0xed 0xee 0xef
+            0xf0 0xf1 0xf2 0xf3 0xf4 0xf5 0xf6 0xf7 0xf8 0xf9 0xfa 0xfb 0xfc 0xfd 0xfe 0xff
         }
     }
 }

@@ -33,29 +33,23 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
 #include "llvm/TargetParser/Triple.h"
-#include "llvm/Transforms/AggressiveInstCombine/AggressiveInstCombine.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/ADCE.h"
-#include "llvm/Transforms/Scalar/BDCE.h"
 #include "llvm/Transforms/Scalar/ConstraintElimination.h"
 #include "llvm/Transforms/Scalar/CorrelatedValuePropagation.h"
 #include "llvm/Transforms/Scalar/DeadStoreElimination.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
-#include "llvm/Transforms/Scalar/Float2Int.h"
 #include "llvm/Transforms/Scalar/GVN.h"
 #include "llvm/Transforms/Scalar/InstSimplifyPass.h"
 #include "llvm/Transforms/Scalar/JumpThreading.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/LoopRotation.h"
-#include "llvm/Transforms/Scalar/MemCpyOptimizer.h"
-#include "llvm/Transforms/Scalar/MergedLoadStoreMotion.h"
 #include "llvm/Transforms/Scalar/Reassociate.h"
 #include "llvm/Transforms/Scalar/SCCP.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
-#include "llvm/Transforms/Vectorize/VectorCombine.h"
 
 using namespace llvm;
 
@@ -308,7 +302,8 @@ struct Passes {
   }
 
   /// What LLVM's own pipelines for -O2 and -O3 have for functions without loops,
-  /// in their order.
+  /// in their order; but nothing for vectors, integers and copies of memory, of which
+  /// these have none.
   static FunctionPassManager withoutLoops() {
     auto CFG = SimplifyCFGOptions().convertSwitchRangeToICmp(true);
     auto Sinking =
@@ -320,30 +315,23 @@ struct Passes {
     FPM.addPass(CorrelatedValuePropagationPass());
     FPM.addPass(SimplifyCFGPass(CFG));
     FPM.addPass(InstCombinePass());
-    FPM.addPass(AggressiveInstCombinePass());
     FPM.addPass(ReassociatePass());
     FPM.addPass(ConstraintEliminationPass());
     FPM.addPass(SimplifyCFGPass(CFG));
     FPM.addPass(InstCombinePass());
-    FPM.addPass(VectorCombinePass(/*TryEarlyFoldsOnly=*/true));
-    FPM.addPass(MergedLoadStoreMotionPass());
     FPM.addPass(GVNPass());
     FPM.addPass(SCCPPass());
-    FPM.addPass(BDCEPass());
     FPM.addPass(InstCombinePass());
     FPM.addPass(JumpThreadingPass());
     FPM.addPass(CorrelatedValuePropagationPass());
     FPM.addPass(ADCEPass());
-    FPM.addPass(MemCpyOptPass());
     FPM.addPass(DSEPass());
     FPM.addPass(SimplifyCFGPass(Sinking));
     FPM.addPass(InstCombinePass());
-    FPM.addPass(Float2IntPass());
     FPM.addPass(SimplifyCFGPass(SimplifyCFGOptions(Sinking)
                                     .forwardSwitchCondToPhi(true)
                                     .convertSwitchToLookupTable(true)
                                     .needCanonicalLoops(false)));
-    FPM.addPass(VectorCombinePass());
     FPM.addPass(InstCombinePass());
     FPM.addPass(InstSimplifyPass());
     FPM.addPass(SimplifyCFGPass(SimplifyCFGOptions(CFG)
