@@ -4,8 +4,9 @@
 //! a callee, growing the stack, a closure of the host) ends the loop with a
 //! [`Pause`]; the interpreter handles it and resumes.
 
-// With NaN, `!(a < b)` is not `a >= b`; and programs compare exactly.
-#![allow(clippy::neg_cmp_op_on_partial_ord, clippy::float_cmp)]
+// With NaN, `!(a < b)` is not `a >= b`; and programs compare exactly. A range of operations
+// would be a comparison before the jump.
+#![allow(clippy::neg_cmp_op_on_partial_ord, clippy::float_cmp, clippy::manual_range_patterns)]
 
 use super::code::EntryPoint;
 use crate::host::{self, NativeFunction, power};
