@@ -44,7 +44,7 @@ pub(super) enum CopyKind {
     Level,
 }
 
-/// The attribute of copies that are inlined last: `Level` of pipeline.cpp.
+/// The attribute of copies that are inlined last: `LevelOfRecursion` of pipeline.cpp.
 const LEVEL: &str = "kal-level";
 
 /// The LLVM types in use.
