@@ -143,7 +143,12 @@ impl HotLoop {
 
     /// Returns whether it has been hot for so long that its function is worth better code.
     pub(super) fn is_worth_code(&self, jit: &Jit) -> bool {
-        jit.options.waits_for_code || self.before + self.since.elapsed() >= PATIENCE
+        self.is_due(jit, self.before)
+    }
+
+    /// Returns whether it has been hot for long enough: in this run, and for a time before it.
+    fn is_due(&self, jit: &Jit, before: Duration) -> bool {
+        jit.options.waits_for_code || before + self.since.elapsed() >= PATIENCE
     }
 
     /// Returns after how many iterations it is to be reported again: by the time that they have
@@ -163,7 +168,7 @@ impl HotLoop {
     /// Returns the code to continue in, requested once the loop has been hot for long enough in this
     /// run; `None` if it is not ready.
     pub(super) fn code(&mut self, jit: &Arc<Jit>, bindings: &Bindings) -> Option<usize> {
-        if self.code.is_none() && !jit.options.waits_for_code && self.since.elapsed() < PATIENCE {
+        if self.code.is_none() && !self.is_due(jit, Duration::ZERO) {
             return None;
         }
         if self.code.as_ref().is_none_or(|code| code.is_lost()) {

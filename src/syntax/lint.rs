@@ -9,7 +9,8 @@ use super::operator::{BinaryOp, UnaryOp};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{Name, Names};
 use crate::source::Span;
-use std::ops::Range;
+use std::cell::LazyCell;
+use std::ops::{Deref, Range};
 
 /// Returns the warnings for an item; `runs_on` if it begins on the line on
 /// which the one before it ended.
@@ -90,7 +91,8 @@ pub fn explain_run_on(mut mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
 
 fn body_lints(item: &Item, body: &Ast, names: &Names) -> Vec<Diagnostic> {
     // Where operands begin is found once.
-    let nan = constant_nan(item, body, names).map(|nan| (nan, body.starts()));
+    let starts = LazyCell::new(|| body.starts());
+    let nan = constant_nan(item, body, names);
     let found = body.nodes.iter().enumerate().filter_map(|(at, node)| match node {
         Node::Then | Node::ForCondition | Node::WhileBody => assigned_condition(item, body, at, names),
         Node::ForStep => assigned_step(item, body, at, names)
@@ -98,11 +100,10 @@ fn body_lints(item: &Item, body: &Ast, names: &Names) -> Vec<Diagnostic> {
             .or_else(|| past_the_end(item, body, at, names)),
         Node::Binary(BinaryOp::Subtract) => continued_line(item, body.spans[at]),
         Node::Binary(op @ (BinaryOp::Equal | BinaryOp::NotEqual)) => {
-            let (nan, starts) = nan.as_ref()?;
-            compared_with_nan((item, body, names), at, *op == BinaryOp::Equal, *nan, starts)
+            compared_with_nan((item, body, names), at, *op == BinaryOp::Equal, nan?, &starts)
         }
         Node::Text(_) => format_in_text(item, body.spans[at]),
-        Node::For | Node::While => dropped_value(item, body, at),
+        Node::For | Node::While => dropped_value(item, body, at, &starts),
         _ => None,
     });
     found.collect()
@@ -327,25 +328,20 @@ fn assigned_step(item: &Item, body: &Ast, mark: usize, names: &Names) -> Option<
 
 /// Warns of `for i = 1, i < n in s = s + i : s`, whose body ends with `: s`, so that the loop leaves 0
 /// and not `s`. Parentheses around the body show that this is meant.
-fn dropped_value(item: &Item, body: &Ast, end: usize) -> Option<Diagnostic> {
+fn dropped_value(
+    item: &Item,
+    body: &Ast,
+    end: usize,
+    starts: &impl Deref<Target = Vec<usize>>,
+) -> Option<Diagnostic> {
     let nodes = &body.nodes[..end];
     let [.., Node::Next, Node::Variable(_) | Node::Number(_), Node::Sequence] = nodes else { return None };
-    let mut depth = 0_u32;
-    let begin = nodes.iter().rposition(|node| match node {
-        Node::ForStep | Node::WhileBody => depth == 0,
-        Node::For | Node::While => {
-            depth += 1;
-            false
-        }
-        Node::ForVariable(_) | Node::WhileCondition => {
-            depth = depth.saturating_sub(1);
-            false
-        }
-        _ => false,
-    })?;
     let (value, sequence) = (body.spans[end - 2], body.spans[end - 1]);
-    let before = body.spans[begin].end.min(sequence.start)..sequence.start;
-    if opens_a_parenthesis(item.source.slice(Span { start: before.start, end: before.end })) {
+    // The mark before the body.
+    let begin = body.spans[starts[end - 1].checked_sub(1)?].end;
+    let before = Span { start: begin.min(sequence.start), end: sequence.start };
+    let (opens, _) = unmatched_parentheses(item.source.slice(before));
+    if opens {
         return None;
     }
     let written = item.source.slice(value);
@@ -357,22 +353,15 @@ fn dropped_value(item: &Item, body: &Ast, end: usize) -> Option<Diagnostic> {
     Some(found.with_help(help))
 }
 
-/// Returns whether a piece of the source has a `(` without its `)`.
-fn opens_a_parenthesis(text: &str) -> bool {
-    let code = text.lines().flat_map(|line| line.split('#').next().unwrap_or("").chars());
-    let open = code.fold(0_u32, |open, character| match character {
-        '(' => open + 1,
-        ')' => open.saturating_sub(1),
-        _ => open,
-    });
-    open > 0
-}
-
 /// Warns of a `-` at the margin, after a line that could have been an item.
 fn continued_line(item: &Item, operator: Span) -> Option<Diagnostic> {
     let text = item.source.text();
     let is_at_margin = text[..operator.start as usize].ends_with('\n');
-    if !is_at_margin || closes_a_parenthesis(&text[operator.end as usize..item.span.end as usize]) {
+    if !is_at_margin {
+        return None;
+    }
+    let (_, closes) = unmatched_parentheses(&text[operator.end as usize..item.span.end as usize]);
+    if closes {
         return None;
     }
     let message = "this line continues the one before it";
@@ -380,20 +369,20 @@ fn continued_line(item: &Item, operator: Span) -> Option<Diagnostic> {
     Some(found.with_help("if it is meant, indent it; if not, put `;` between them"))
 }
 
-/// Returns whether a piece of the source has a `)` without its `(`.
-fn closes_a_parenthesis(text: &str) -> bool {
-    let mut open = 0_u32;
+/// Returns whether a piece of the source has a `(` without its `)`, and a `)` without its `(`.
+fn unmatched_parentheses(text: &str) -> (bool, bool) {
+    let (mut open, mut closes) = (0_u32, false);
     for line in text.lines() {
         for character in line.split('#').next().unwrap_or("").chars() {
             match character {
                 '(' => open += 1,
-                ')' if open == 0 => return true,
+                ')' if open == 0 => closes = true,
                 ')' => open -= 1,
                 _ => {}
             }
         }
     }
-    false
+    (open > 0, closes)
 }
 
 /// Warns of `def f(x)` whose body is the next, unindented line, if nothing
