@@ -50,8 +50,9 @@ build: setup
 	@$(CARGO) build --release --locked
 
 # What `kal build` links executables and libraries with: Kal without its compiler.
+# Without the flags of .cargo/config.toml, by which loops are aligned: what is linked is small.
 runtime: setup
-	@$(CARGO) build --locked -p kal-runtime --profile runtime
+	@RUSTFLAGS= $(CARGO) build --locked -p kal-runtime --profile runtime
 
 # The C library, with pkg-config files, in a folder that may be moved.
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))

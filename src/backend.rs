@@ -425,6 +425,14 @@ impl Backend {
         }
     }
 
+    /// Compiles what is bound of these names and may round statically, and waits for it.
+    pub(crate) fn prepare_exports(&self, is_exported: &dyn Fn(Name) -> bool) -> Result<(), Failure> {
+        match self {
+            Self::Jit(jit) => jit.prepare_exports(is_exported),
+            Self::Tiered(tiered) => tiered.compiler().map_or(Ok(()), |jit| jit.prepare_exports(is_exported)),
+        }
+    }
+
     /// Compiles a top-level expression, if there is a compiler.
     pub(crate) fn prepare_expression(&self, expression: &Arc<CheckedFunction>) -> Result<(), Failure> {
         match self {

@@ -20,7 +20,7 @@ mod uniform;
 pub use crate::tier::Level;
 pub use body::{Body, ColumnEntry, Entry, LoopEntry};
 pub use compiler::{Compiler, initialize, llvm_version, target};
-pub use cost::{cost, gains_from_features, is_large, lanes, may_loop};
+pub use cost::{cost, gains_from_features, is_large, lanes, may_loop, may_round_statically};
 pub use error::CodegenError;
 pub use options::{CompileOptions, Listing};
 pub use rounds::has_different_rounds;

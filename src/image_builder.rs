@@ -42,6 +42,7 @@ pub struct ImageBuilder {
     targets: Vec<ImageTarget>,
     is_program: bool,
     prelude: Option<Source>,
+    exports: Vec<String>,
 }
 
 /// Which functions of an image are compiled.
@@ -95,7 +96,7 @@ impl ImageBuilder {
     /// Creates a builder of images for every x86-64 processor. Level, limits, host functions
     /// and folders are those of `config`; engines that use the image need the same.
     pub fn new(config: Config) -> Self {
-        Self { config, targets: Vec::new(), is_program: false, prelude: None }
+        Self { config, targets: Vec::new(), is_program: false, prelude: None, exports: Vec::new() }
     }
 
     /// Adds a kind of processor, for which all functions are compiled, to those that were added
@@ -143,6 +144,15 @@ impl ImageBuilder {
         self
     }
 
+    /// Sets the functions that a host calls as machine code, if they need no context. They are compiled
+    /// for processors that can compute them in whatever floating-point environment, even if nothing else
+    /// is gained there.
+    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the command exports"))]
+    pub(crate) fn exports(mut self, names: &[String]) -> Self {
+        self.exports = names.to_vec();
+        self
+    }
+
     /// Makes an image of sources, each a program of its own.
     ///
     /// # Errors
@@ -172,7 +182,8 @@ impl ImageBuilder {
             if prelude.is_some() {
                 engine.context()?.prepare_all()?;
             }
-            unknown = prepare(&engine, sources, wanted)?;
+            let exports: &[String] = if features.has("avx512f") { &self.exports } else { &[] };
+            unknown = prepare(&engine, sources, wanted, exports)?;
             let parts = if base.is_some() { PackParts::Code } else { PackParts::All };
             let mut packed = engine.packs_for_image(target_of(features), parts);
             if prelude.is_some() {
@@ -206,13 +217,21 @@ impl ImageBuilder {
     }
 }
 
-/// Reads sources, each in a context of its own, and compiles what is wanted. Returns the
-/// names that are wanted and not defined.
-fn prepare(engine: &Engine, sources: &[Source], wanted: Wanted<'_>) -> Result<Vec<String>, Error> {
+/// Reads sources, each in a context of its own, and compiles what is wanted, and these exports. Returns
+/// the names that are wanted and not defined.
+fn prepare(
+    engine: &Engine,
+    sources: &[Source],
+    wanted: Wanted<'_>,
+    exports: &[String],
+) -> Result<Vec<String>, Error> {
     let mut unknown: Option<Vec<String>> = None;
     for source in sources {
         let mut context = engine.context()?;
         context.run_all(source)?;
+        if !exports.is_empty() {
+            context.prepare_exports(exports)?;
+        }
         match wanted {
             Wanted::Reached => {}
             Wanted::All => context.prepare_all()?,

@@ -22,11 +22,11 @@
 //! | names | UTF-8 |
 //! | links | which bodies are the code of which definitions of the text: see [`links`] |
 //! | origins | what each body was made of, for people; its hash is checked when it is read |
-//! | pieces | the hashes of each 16 KiB of the code, if that is large, and of the text, if one of them is |
+//! | pieces | the hashes of each 16 KiB of the code, if that is large, and of each 4 KiB of the text, if one of them is |
 //! | code | portable code, each at a multiple of 64 bytes |
 //! | text | the checked items of the text, unless another pack has them |
 //!
-//! The hash of the code, and that of the text, is that of the hashes of each 16 KiB.
+//! The hash of the code, and that of the text, is that of the hashes of these pieces.
 
 pub mod links;
 pub mod origin;
@@ -43,7 +43,7 @@ use crate::process;
 use kal_code::{CodeFile, CodePart};
 use origin::CodeOrigin;
 pub use pieces::ReadAt;
-use pieces::{FileSection, SectionEntry};
+use pieces::{FileSection, PieceSize, SectionEntry};
 use portable::{Field, FieldKind, PortableCode};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -56,7 +56,7 @@ pub use writing::{PackContents, append, to_bytes, write};
 const MAGIC: &[u8; 8] = b"KALPACK\n";
 
 /// The number of this format.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 
 /// The bytes before the MAC.
 const HEAD: usize = 80;
@@ -238,12 +238,13 @@ impl Pack {
         }
         let hashes =
             head.range(SectionKind::Pieces).and_then(|range| contents.get(range)).unwrap_or_default();
-        let of_code = code.map_or(0, |code| pieces::hash_bytes(code.bytes)).min(hashes.len());
+        let of_code = code.map_or(0, |code| PieceSize::OF_CODE.hash_bytes(code.bytes)).min(hashes.len());
         let (of_code, of_text) = hashes.split_at(of_code);
-        let code = code.map(|code| FileSection::find(read.clone(), code, size, of_code)).transpose()?;
+        let code = code.map(|code| FileSection::find(read.clone(), code, PieceSize::OF_CODE, size, of_code));
+        let code = code.transpose()?;
         let text = text.map(|text| match is_known && signed.is_ok() && !of_text.is_empty() {
-            true => FileSection::find(read.clone(), text, size, of_text),
-            false => FileSection::check(read.clone(), text),
+            true => FileSection::find(read.clone(), text, PieceSize::OF_TEXT, size, of_text),
+            false => FileSection::check(read.clone(), text, PieceSize::OF_TEXT),
         });
         let text = text.transpose()?;
         let contents = StoredBytes::part(&(Arc::new(whole) as SharedBytes), range).ok_or(missing)?;
@@ -452,7 +453,8 @@ impl PackHead {
         match section {
             // It is checked when it is read.
             (SectionKind::Origins, _) => true,
-            (SectionKind::Code | SectionKind::Text, hash) => pieces::hash(contents) == hash,
+            (SectionKind::Code, hash) => PieceSize::OF_CODE.hash(contents) == hash,
+            (SectionKind::Text, hash) => PieceSize::OF_TEXT.hash(contents) == hash,
             (_, hash) => blake3::hash(contents) == hash,
         }
     }

@@ -25,6 +25,8 @@ pub use callbacks::{Destination, HotLoopAnswer, RuntimeCallbacks, StopReason};
 pub use columns::{ColumnAddresses, run_columns};
 #[cfg(feature = "executable")]
 pub use entry::is_context_free;
+#[cfg(feature = "executable")]
+pub use entry::is_environment_free;
 pub use entry::{enter_trampoline, on_thread_stack};
 pub use execution::{DEFAULT_STACK, Execution, ExecutionMemory, Left};
 pub use fence::Fence;

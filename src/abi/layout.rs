@@ -15,6 +15,12 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
 /// through a slot and polls nowhere. It is small, and may run on any stack.
 pub const CONTEXT_FREE: u64 = u64::from_le_bytes([0x0f, 0x1f, 0x84, 0x00, 0x4b, 0x61, 0x6c, 0x2e]);
 
+/// The instruction that an *environment-free* body begins with: context-free code in which each
+/// instruction says itself how it rounds, and raises no exception. It computes the same in
+/// every floating-point environment, unless subnormal numbers are flushed to zero there, and leaves that
+/// as it is.
+pub const ENVIRONMENT_FREE: u64 = u64::from_le_bytes([0x0f, 0x1f, 0x84, 0x00, 0x4b, 0x61, 0x6c, 0x2f]);
+
 /// What the address of a context-free body is a multiple of, in bytes.
 pub const CONTEXT_FREE_ALIGNMENT: usize = 16;
 

@@ -13,6 +13,7 @@ use crate::pack::portable::{Field, FieldKind, PortableCode};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Register {
     Rax = 0,
+    Rcx = 1,
     Rdx = 2,
     Rbx = 3,
     Rsp = 4,
@@ -21,7 +22,7 @@ pub(super) enum Register {
     Rdi = 7,
 }
 
-/// A vector register, by its number: 0 to 7.
+/// A vector register, by its number: 0 to 15.
 pub(super) type Vector = u8;
 
 /// An operand that is not the register operand of an instruction.
@@ -137,12 +138,13 @@ impl MachineCode {
         self.bytes.extend_from_slice(&number.to_le_bytes());
     }
 
-    /// Appends the bytes that name a register and another operand. The distance to
+    /// Appends the bytes that name a register, but for whether it is beyond the
+    /// first eight, and another operand. The distance to
     /// the pool is from the end of the instruction, which has `after` bytes more.
     fn operands(&mut self, register: u8, operand: MachineOperand, after: i32) {
-        let register = register << 3;
+        let register = (register & 7) << 3;
         match operand {
-            MachineOperand::Vector(other) => self.byte(0xc0 | register | other),
+            MachineOperand::Vector(other) => self.byte(0xc0 | register | other & 7),
             MachineOperand::At(base, distance) => {
                 let (mode, short) = match i8::try_from(distance) {
                     Ok(0) if base != Register::Rbp => (0x00, None),
@@ -178,29 +180,35 @@ impl MachineCode {
         self.number(0);
     }
 
-    fn vector_opcode(&mut self, op: VectorOp) {
+    /// Appends the opcode of an operation, after the prefix `REX` if one of its registers is
+    /// beyond the first eight.
+    fn vector_opcode(&mut self, op: VectorOp, register: Vector, operand: MachineOperand) {
         op.prefix.into_iter().for_each(|prefix| self.byte(prefix));
+        let other = if let MachineOperand::Vector(other) = operand { other } else { 0 };
+        if register | other > 7 {
+            self.byte(0x40 | register >> 3 << 2 | other >> 3);
+        }
         self.byte(0x0f);
         self.byte(op.opcode);
     }
 
     /// Appends an operation whose first operand and result are in a register.
     pub(super) fn vector(&mut self, op: VectorOp, to: Vector, from: MachineOperand) {
-        self.vector_opcode(op);
+        self.vector_opcode(op, to, from);
         self.operands(to, from, 0);
     }
 
     /// Appends a comparison whose result is a mask in place of its first operand.
     pub(super) fn compare(&mut self, predicate: Predicate, to: Vector, from: MachineOperand) {
-        self.vector_opcode(CMPSD);
+        self.vector_opcode(CMPSD, to, from);
         self.operands(to, from, 1);
         self.byte(predicate as u8);
     }
 
-    /// Appends a rounding to an integer: SSE4.1.
-    pub(super) fn round(&mut self, rounding: Rounding, to: Vector, from: Vector) {
+    /// Appends a rounding to an integer of one of the first eight registers: SSE4.1.
+    pub(super) fn round(&mut self, rounding: Rounding, register: Vector) {
         self.bytes.extend_from_slice(&[0x66, 0x0f, 0x3a, 0x0b]);
-        self.operands(to, MachineOperand::Vector(from), 1);
+        self.operands(register, MachineOperand::Vector(register), 1);
         self.byte(rounding as u8);
     }
 
@@ -223,14 +231,19 @@ impl MachineCode {
         self.vector(XORPS, to, MachineOperand::Vector(to));
     }
 
+    /// Appends a load of a variable into one of the first eight registers.
     pub(super) fn load_variable(&mut self, to: Vector, symbol: Symbol<'_>) {
-        self.vector_opcode(MOVSD_LOAD);
-        self.context_operand(to, symbol);
+        self.vector_of_variable(MOVSD_LOAD, to, symbol);
     }
 
+    /// Appends a store of one of the first eight registers in a variable.
     pub(super) fn store_variable(&mut self, symbol: Symbol<'_>, from: Vector) {
-        self.vector_opcode(MOVSD_STORE);
-        self.context_operand(from, symbol);
+        self.vector_of_variable(MOVSD_STORE, from, symbol);
+    }
+
+    fn vector_of_variable(&mut self, op: VectorOp, register: Vector, symbol: Symbol<'_>) {
+        self.vector_opcode(op, register, MachineOperand::At(Register::Rbx, 0));
+        self.context_operand(register, symbol);
     }
 
     /// Appends a load of eight bytes.
@@ -243,6 +256,12 @@ impl MachineCode {
     pub(super) fn store_word(&mut self, base: Register, distance: i32, from: Register) {
         self.bytes.extend_from_slice(&[0x48, 0x89]);
         self.operands(from as u8, MachineOperand::At(base, distance), 0);
+    }
+
+    /// Appends a load of four bytes.
+    pub(super) fn load_half(&mut self, to: Register, base: Register, distance: i32) {
+        self.byte(0x8b);
+        self.operands(to as u8, MachineOperand::At(base, distance), 0);
     }
 
     /// Appends a store of four bytes.
@@ -293,6 +312,13 @@ impl MachineCode {
         self.operands(0, MachineOperand::At(base, distance), 0);
         self.byte(0x81);
         self.operands(7, MachineOperand::At(base, distance), 4);
+        self.number(most);
+    }
+
+    /// Appends an increment of a count of four bytes in a register, and its comparison.
+    pub(super) fn count_in_register(&mut self, register: Register, most: u32) {
+        self.bytes.extend_from_slice(&[0xff, 0xc0 | register as u8]);
+        self.bytes.extend_from_slice(&[0x81, 0xf8 | register as u8]);
         self.number(most);
     }
 
@@ -466,15 +492,26 @@ mod tests {
     #[test]
     fn instructions_have_the_encodings_of_the_manual() {
         use MachineOperand::{At, Vector};
-        use Register::{Rax, Rbp, Rbx, Rdi, Rsi, Rsp};
-        let cases: [(Vec<u8>, &[u8]); 19] = [
+        use Register::{Rax, Rbp, Rbx, Rcx, Rdi, Rsi, Rsp};
+        let cases: [(Vec<u8>, &[u8]); 29] = [
             (encoded(|code| code.load(0, At(Rbp, -16))), &[0xf2, 0x0f, 0x10, 0x45, 0xf0]),
             (encoded(|code| code.load(3, At(Rbp, -1024))), &[0xf2, 0x0f, 0x10, 0x9d, 0x00, 0xfc, 0xff, 0xff]),
             (encoded(|code| code.store(Rsp, 8, 2)), &[0xf2, 0x0f, 0x11, 0x54, 0x24, 0x08]),
             (encoded(|code| code.load(1, Vector(0))), &[0x0f, 0x28, 0xc8]),
             (encoded(|code| code.vector(MULSD, 0, At(Rax, 24))), &[0xf2, 0x0f, 0x59, 0x40, 0x18]),
             (encoded(|code| code.compare(Predicate::Less, 0, Vector(1))), &[0xf2, 0x0f, 0xc2, 0xc1, 0x01]),
-            (encoded(|code| code.round(Rounding::Down, 0, 0)), &[0x66, 0x0f, 0x3a, 0x0b, 0xc0, 0x09]),
+            (encoded(|code| code.round(Rounding::Down, 0)), &[0x66, 0x0f, 0x3a, 0x0b, 0xc0, 0x09]),
+            (encoded(|code| code.load(8, Vector(0))), &[0x44, 0x0f, 0x28, 0xc0]),
+            (encoded(|code| code.load(1, Vector(15))), &[0x41, 0x0f, 0x28, 0xcf]),
+            (encoded(|code| code.load(9, Vector(12))), &[0x45, 0x0f, 0x28, 0xcc]),
+            (encoded(|code| code.store(Rbp, -16, 9)), &[0xf2, 0x44, 0x0f, 0x11, 0x4d, 0xf0]),
+            (encoded(|code| code.vector(MULSD, 10, At(Rax, 24))), &[0xf2, 0x44, 0x0f, 0x59, 0x50, 0x18]),
+            (encoded(|code| code.vector(UCOMISD, 1, Vector(8))), &[0x66, 0x41, 0x0f, 0x2e, 0xc8]),
+            (encoded(|code| code.zero(11)), &[0x45, 0x0f, 0x57, 0xdb]),
+            (
+                encoded(|code| code.compare(Predicate::Less, 8, Vector(1))),
+                &[0xf2, 0x44, 0x0f, 0xc2, 0xc1, 0x01],
+            ),
             (encoded(|code| code.vector(UCOMISD, 1, Vector(0))), &[0x66, 0x0f, 0x2e, 0xc8]),
             (encoded(|code| code.load_word(Rax, At(Rbp, 16))), &[0x48, 0x8b, 0x45, 0x10]),
             (encoded(|code| code.store_word(Rsp, 0, Rax)), &[0x48, 0x89, 0x04, 0x24]),
@@ -483,6 +520,8 @@ mod tests {
                 encoded(|code| code.count(Rbp, -24, 1000)),
                 &[0xff, 0x45, 0xe8, 0x81, 0x7d, 0xe8, 0xe8, 0x03, 0, 0],
             ),
+            (encoded(|code| code.count_in_register(Rcx, 1000)), &[0xff, 0xc1, 0x81, 0xf9, 0xe8, 0x03, 0, 0]),
+            (encoded(|code| code.load_half(Rcx, Rbp, -24)), &[0x8b, 0x4d, 0xe8]),
             (encoded(|code| code.compare_word(Rsp, Rbx, 0)), &[0x48, 0x3b, 0x23]),
             (encoded(|code| code.decrement(Rbx, 16)), &[0x48, 0xff, 0x4b, 0x10]),
             (encoded(|code| code.test_word(Rax)), &[0x48, 0x85, 0xc0]),

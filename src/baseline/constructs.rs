@@ -18,8 +18,9 @@ pub(super) enum CodeConstruct {
     Loop(Loop),
 }
 
-/// The parts of a `for`, in the order of the code: condition, step, body, increment. They
-/// run in the order body, step, condition, increment.
+/// The parts of a `for`. They run in the order body, step, condition, increment. In the code, as
+/// in the text, the condition and the step are before the body; the increment is at the end, or
+/// before the body if there is nothing to compute for the step and no loop needs it.
 pub(super) struct Loop {
     /// The node that first sets the variable.
     pub(super) node: usize,
@@ -29,10 +30,21 @@ pub(super) struct Loop {
     /// The jump to the body, from before the loop.
     pub(super) enter: PendingJump,
     pub(super) condition: Place,
-    /// Known after the condition: the jumps out of the loop, and to the increment.
-    pub(super) decision: Option<(Vec<PendingJump>, PendingJump)>,
-    pub(super) step: Place,
+    /// Whether there are loops in the condition: code to which they are left needs the step.
+    pub(super) is_around_loops: bool,
+    /// Known after the condition.
+    pub(super) decision: Option<LoopDecision>,
+    /// What follows the body: the step, or the condition if there is nothing to compute for it.
+    pub(super) next: Place,
     pub(super) body: Place,
+}
+
+/// Where the condition of a loop leads to.
+pub(super) struct LoopDecision {
+    /// The jumps out of the loop.
+    pub(super) leave: Vec<PendingJump>,
+    /// The jump to the increment, if that is at the end.
+    pub(super) increment: Option<PendingJump>,
 }
 
 /// What happens rarely: it is entered by jumps, and goes back.

@@ -1,7 +1,10 @@
 //! The frame of baseline code: where locals, waiting values and counts are.
 
+use super::assembler::{MachineOperand, Register, Vector};
 use crate::abi::REGISTERS;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
+use std::cmp::Reverse;
+use std::ops::RangeInclusive;
 
 /// The distance of the first argument on the stack from the frame pointer.
 const PASSED: i32 = 16;
@@ -9,10 +12,15 @@ const PASSED: i32 = 16;
 /// The distance of the first slot of the frame from the frame pointer.
 const FIRST: i32 = -16;
 
-/// The layout of a frame. Slots are numbered downwards.
+/// The vector registers that locals may be in: no argument is passed in them.
+const OF_LOCALS: RangeInclusive<Vector> = 8..=15;
+
+/// The layout of a frame, and which locals are in registers. Slots are numbered downwards.
 pub(super) struct Frame {
     arity: usize,
     locals: usize,
+    /// The registers of locals; 0 for those that have none.
+    registers: Box<[Vector]>,
     /// Whether each local is a parameter that is never assigned.
     fixed: Box<[bool]>,
     /// The slots before the values: those of locals, a count and an address.
@@ -35,14 +43,44 @@ impl Frame {
                 *fixed = false;
             }
         }
-        Self { arity, locals, fixed, before: locals + 2, values: 0, outgoing: 0 }
+        Self { arity, locals, registers: Box::default(), fixed, before: locals + 2, values: 0, outgoing: 0 }
     }
 
     fn slot(index: usize) -> i32 {
         FIRST - 8 * index as i32
     }
 
-    /// Returns the distance of a local from the frame pointer.
+    /// Assigns a register to each of the locals that are used most, as far as there are registers.
+    pub(super) fn take_registers(&mut self, uses: &[u32]) {
+        let is_passed_in_memory = |local: usize| local >= REGISTERS && local < self.arity;
+        let used = uses.iter().enumerate().filter(|(local, uses)| **uses > 0 && !is_passed_in_memory(*local));
+        let mut used: Vec<_> = used.map(|(local, uses)| (Reverse(*uses), local)).collect();
+        used.sort_unstable();
+        let mut registers = vec![0; self.locals];
+        for ((_, local), register) in used.into_iter().zip(OF_LOCALS) {
+            registers[local] = register;
+        }
+        self.registers = registers.into();
+    }
+
+    /// Returns the register that the count of iterations is in, where locals are in some.
+    pub(super) fn iterations_register(&self) -> Option<Register> {
+        self.registers.iter().any(|register| *register > 0).then_some(Register::Rcx)
+    }
+
+    /// Returns the register that a local is in.
+    pub(super) fn register(&self, local: u32) -> Option<Vector> {
+        self.registers.get(local as usize).copied().filter(|register| *register > 0)
+    }
+
+    /// Returns where a local is.
+    pub(super) fn home(&self, local: u32) -> MachineOperand {
+        let in_frame = || MachineOperand::At(Register::Rbp, self.local(local));
+        self.register(local).map_or_else(in_frame, MachineOperand::Vector)
+    }
+
+    /// Returns the distance of a local from the frame pointer; of one in a register, where it is
+    /// during calls.
     pub(super) fn local(&self, local: u32) -> i32 {
         match (local as usize).checked_sub(REGISTERS) {
             Some(index) if (local as usize) < self.arity => PASSED + 8 * index as i32,
@@ -50,7 +88,8 @@ impl Frame {
         }
     }
 
-    /// Returns the distance of the count of iterations.
+    /// Returns the distance of the count of iterations; where it is during calls, if it is in a
+    /// register.
     pub(super) fn iterations(&self) -> i32 {
         Self::slot(self.locals)
     }

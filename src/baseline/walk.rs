@@ -51,6 +51,8 @@ pub(super) struct Walk<'a> {
     pub(super) hot_after: Option<u32>,
     pub(super) code: MachineCode,
     pub(super) frame: Frame,
+    /// The locals in registers that have had a value, with their registers.
+    held: Vec<(u32, u8)>,
     pub(super) values: Vec<WaitingValue>,
     /// The heights of locals that are waiting and may change.
     waiting: Vec<usize>,
@@ -80,6 +82,7 @@ impl<'a> Walk<'a> {
             hot_after: body.hot_after,
             code: MachineCode::with_room(FRAME_BYTES + NODE_BYTES * function.nodes.len()),
             frame: Frame::of(function),
+            held: Vec::new(),
             values: Vec::new(),
             waiting: Vec::new(),
             accumulator: None,
@@ -100,6 +103,9 @@ impl<'a> Walk<'a> {
         let counts_fuel = self.options.counts_fuel;
         let checks = polls::checks_entry(self.function, calls && !is_expression, counts_fuel);
         let late = polls::late_checks(nodes, &is_call).filter(|_| checks && !counts_fuel);
+        if self.function.has_loop() {
+            self.frame.take_registers(&self.uses_in_loops());
+        }
         let size = self.prologue();
         if checks && late.is_none() {
             self.poll();
@@ -107,9 +113,12 @@ impl<'a> Walk<'a> {
         if let Some(calls) = self.hot_after {
             if self.function.has_loop() {
                 self.room = Some(polls::room(self.function));
-                self.with_calls = self.loops_with_calls();
-                let iterations = self.frame.iterations();
-                self.code.set_memory(Register::Rbp, iterations, 0);
+                let is_call = |at: usize| match self.function.nodes[at] {
+                    CheckedNode::Call(index) => self.is_call(index),
+                    _ => false,
+                };
+                self.with_calls = self.loops_with(is_call);
+                self.set_iterations(0);
             }
             // An expression is run once.
             if !is_expression {
@@ -155,8 +164,7 @@ impl<'a> Walk<'a> {
         }
         code.copy_word(Register::Rbx, Register::Rdi);
         for parameter in 0..self.function.parameters.len().min(REGISTERS) {
-            let place = self.frame.local(parameter as u32);
-            self.code.store(Register::Rbp, place, parameter as u8);
+            self.keep(parameter as u32, MachineOperand::Vector(parameter as u8));
         }
         if self.loads_numbers {
             // Once, so that a call in progress keeps its numbers when the function is
@@ -261,8 +269,8 @@ impl<'a> Walk<'a> {
 
     fn settle_local(&mut self, height: usize) {
         if let WaitingValue::Local(local) = self.values[height] {
-            let (from, to) = (self.frame.local(local), self.frame.value(height));
-            self.copy(MachineOperand::At(Register::Rbp, from), Register::Rbp, to);
+            let (from, to) = (self.frame.home(local), self.frame.value(height));
+            self.copy(from, Register::Rbp, to);
             self.values[height] = WaitingValue::Settled;
         }
     }
@@ -287,7 +295,7 @@ impl<'a> Walk<'a> {
             WaitingValue::Number(index) => {
                 MachineOperand::Constant(self.function.numbers[index as usize].to_bits())
             }
-            WaitingValue::Local(local) => MachineOperand::At(Register::Rbp, self.frame.local(local)),
+            WaitingValue::Local(local) => self.frame.home(local),
             WaitingValue::Settled | WaitingValue::Step => {
                 MachineOperand::At(Register::Rbp, self.frame.value(height))
             }
@@ -338,9 +346,42 @@ impl<'a> Walk<'a> {
     pub(super) fn store_local(&mut self, local: u32, value: WaitingValue) -> WalkResult<()> {
         self.settle_copies(local);
         let operand = self.operand(&value, self.values.len())?;
-        let place = self.frame.local(local);
-        self.copy(operand, Register::Rbp, place);
+        self.keep(local, operand);
         Ok(())
+    }
+
+    /// Copies a value to where a local is. Leaves the flags.
+    fn keep(&mut self, local: u32, value: MachineOperand) {
+        if let Some(register) = self.frame.register(local) {
+            if !self.held.contains(&(local, register)) {
+                self.held.push((local, register));
+            }
+            self.code.load(register, value);
+        } else {
+            let place = self.frame.local(local);
+            self.copy(value, Register::Rbp, place);
+        }
+    }
+
+    /// Stores the locals in registers in the frame, and the count of iterations, since a call changes
+    /// these registers.
+    pub(super) fn save_locals(&mut self) {
+        for (local, register) in &self.held {
+            self.code.store(Register::Rbp, self.frame.local(*local), *register);
+        }
+        if let Some(register) = self.frame.iterations_register() {
+            self.code.store_half(Register::Rbp, self.frame.iterations(), register);
+        }
+    }
+
+    /// Loads what [`save_locals`](Self::save_locals) has stored.
+    pub(super) fn restore_locals(&mut self) {
+        for (local, register) in &self.held {
+            self.code.load(*register, MachineOperand::At(Register::Rbp, self.frame.local(*local)));
+        }
+        if let Some(register) = self.frame.iterations_register() {
+            self.code.load_half(register, Register::Rbp, self.frame.iterations());
+        }
     }
 
     /// Stores a value in memory at a distance from a register. Leaves the flags.

@@ -109,6 +109,9 @@ struct Export {
     parameters: Vec<String>,
 }
 
+/// What the names begin with that the C source of a library has for itself.
+const OF_SOURCE: [&str; 6] = ["kal_library_", "kal_image", "int64_t", "uint32_t", "uint64_t", "uintptr_t"];
+
 /// Words that are none of a program in C or C++.
 const RESERVED: &str = " alignas alignof and and_eq asm auto bitand bitor bool break case catch char class \
     compl concept const const_cast constexpr continue decltype default delete do double dynamic_cast else enum \
@@ -287,7 +290,8 @@ fn problem(
     } else if is_macro(c_name) {
         Some(ExportProblem::Macro)
     } else {
-        let twice = own.iter().find(|symbol| others.contains(symbol) || symbol.starts_with("kal_library_"));
+        let is_of_source = |symbol: &str| OF_SOURCE.iter().any(|prefix| symbol.starts_with(prefix));
+        let twice = own.iter().find(|symbol| others.contains(symbol) || is_of_source(symbol));
         twice.cloned().map(ExportProblem::Twice)
     }
 }
@@ -422,34 +426,56 @@ const char *{prefix}_last_error(void);
             "#include \"{header}\"
 #include <stdint.h>
 
-struct library {{
+struct kal_library_parts {{
     const unsigned char *image;
     const uint64_t *size;
     const char *const *names;
     const uint32_t *arities;
     uint32_t count;
     uintptr_t *codes;
+    uintptr_t *environment_free_codes;
 }};
 
 extern const unsigned char kal_image[];
 extern const uint64_t kal_image_size;
-void *kal_library_context_new(const struct library *);
+void *kal_library_context_new(const struct kal_library_parts *);
 void kal_library_context_free(void *);
 int kal_library_call(void *, uint32_t, const double *, uint32_t, double *);
-double kal_library_call_here(const struct library *, uint32_t, const double *, uint32_t);
+double kal_library_call_here(const struct kal_library_parts *, uint32_t, const double *, uint32_t);
 int kal_library_eval(void *, const char *, double *);
 void kal_library_interrupt(const void *);
 int kal_library_set_deadline(void *, double);
 const char *kal_library_last_error(void);
 
-static const char *const names[] = {{{}}};
-static const uint32_t arities[] = {{{}}};
-/* The code of functions that need no context, once the runtime has stored it. */
-static uintptr_t codes[{count}];
-static const struct library library = {{kal_image, &kal_image_size, names, arities, {count}, codes}};
+static const char *const kal_library_names[] = {{{}}};
+static const uint32_t kal_library_arities[] = {{{}}};
+/* The code of functions that need no context, once the runtime has stored it; and of those among
+   them whose instructions say how they round, and raise no exceptions. */
+static uintptr_t kal_library_codes[{count}];
+static uintptr_t kal_library_environment_free_codes[{count}];
+static const struct kal_library_parts kal_library_here = {{
+    kal_image, &kal_image_size, kal_library_names, kal_library_arities, {count}, kal_library_codes,
+    kal_library_environment_free_codes}};
+
+/* Returns whether subnormal numbers are not flushed to zero, neither as operands nor as results. The
+   processor has AVX-512. */
+static inline int kal_library_keeps_subnormals(void) {{
+    static const double smallest = 4.9406564584124654e-324;
+    double sum;
+    int64_t bits;
+    __asm__ volatile(\"vxorpd %0, %0, %0\\n\\tvaddsd %{{rn-sae%}}, %2, %0, %0\\n\\tvmovq %0, %1\"
+                     : \"=&x\"(sum), \"=r\"(bits) : \"x\"(smallest));
+    return bits != 0;
+}}
+
+/* Returns the code of a function that can be called in the environment of the host, but for flushing
+   subnormal numbers to zero; null if there is none. */
+static inline uintptr_t kal_library_environment_free_code(uint32_t number) {{
+    return __atomic_load_n(&kal_library_environment_free_codes[number], __ATOMIC_ACQUIRE);
+}}
 
 /* Returns the control and status register of the thread's floating-point unit. */
-static inline uint32_t environment(void) {{
+static inline uint32_t kal_library_environment(void) {{
     uint32_t value;
     __asm__ volatile(\"stmxcsr %0\" : \"=m\"(value));
     return value;
@@ -457,19 +483,19 @@ static inline uint32_t environment(void) {{
 
 /* Returns the code of a function that can be called in an environment; null if there is none, or
    the host has not the default environment, but for the flags. */
-static inline uintptr_t code_in(uint32_t environment, uint32_t number) {{
-    return (environment & ~0x3fu) == 0x1f80 ? __atomic_load_n(&codes[number], __ATOMIC_ACQUIRE) : 0;
+static inline uintptr_t kal_library_code_in(uint32_t environment, uint32_t number) {{
+    return (environment & ~0x3fu) == 0x1f80 ? __atomic_load_n(&kal_library_codes[number], __ATOMIC_ACQUIRE) : 0;
 }}
 
 /* The environment of an earlier call of a host that has raised other flags than the one that says
    that a result was rounded, which most have. */
-static uint32_t usual = 0x1f80;
+static uint32_t kal_library_usual = 0x1f80;
 
 /* Returns a result after giving the host back its flags. These are mostly the usual ones, so the
    processor continues on the predicted branch, and does not wait for stmxcsr. */
-static inline double returned(double result, uint32_t environment) {{
+static inline double kal_library_returned(double result, uint32_t environment) {{
     static const uint32_t inexact = 0x1fa0;
-    const uint32_t expected = __atomic_load_n(&usual, __ATOMIC_RELAXED);
+    const uint32_t expected = __atomic_load_n(&kal_library_usual, __ATOMIC_RELAXED);
     uint32_t written = expected;
     /* Hides from the compiler that both are equal. */
     __asm__ volatile(\"\" : \"+r\"(written));
@@ -478,13 +504,13 @@ static inline double returned(double result, uint32_t environment) {{
     }} else if (environment == expected) {{
         __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(written), \"x\"(result));
     }} else {{
-        __atomic_store_n(&usual, environment, __ATOMIC_RELAXED);
+        __atomic_store_n(&kal_library_usual, environment, __ATOMIC_RELAXED);
         __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(environment), \"x\"(result));
     }}
     return result;
 }}
 
-{prefix}_context *{prefix}_context_new(void) {{ return kal_library_context_new(&library); }}
+{prefix}_context *{prefix}_context_new(void) {{ return kal_library_context_new(&kal_library_here); }}
 void {prefix}_context_free({prefix}_context *context) {{ kal_library_context_free(context); }}
 int {prefix}_eval({prefix}_context *context, const char *text, double *result) {{
     return kal_library_eval(context, text, result);
@@ -514,11 +540,13 @@ const char *{prefix}_last_error(void) {{ return kal_library_last_error(); }}
                 text,
                 "
 {plain} {{
-    const uint32_t present = environment();
-    const uintptr_t code = code_in(present, {number});
-    if (code) return returned(((double (*)(const void *{types}))code)(0{passed}), present);
+    const uintptr_t free_code = kal_library_environment_free_code({number});
+    if (free_code && kal_library_keeps_subnormals()) return ((double (*)(const void *{types}))free_code)(0{passed});
+    const uint32_t present = kal_library_environment();
+    const uintptr_t code = kal_library_code_in(present, {number});
+    if (code) return kal_library_returned(((double (*)(const void *{types}))code)(0{passed}), present);
     {array}
-    return kal_library_call_here(&library, {number}, arguments, {count});
+    return kal_library_call_here(&kal_library_here, {number}, arguments, {count});
 }}
 {in_context} {{
     {array}

@@ -194,7 +194,8 @@ fn build(
     link(&built.bytes, Linked::Image, &arguments.output, &arguments.linking).map_err(BuildError::of)
 }
 
-/// Compiles sources ahead: what the arguments say, or else what is `wanted`.
+/// Compiles sources ahead: what the arguments say, or else what is `wanted`. Names that are wanted
+/// are those of exports.
 ///
 /// # Errors
 /// Why they are not.
@@ -219,6 +220,9 @@ pub(super) fn ahead(
     }
     if let Some(prelude) = arguments.prelude()? {
         builder = builder.prelude(prelude);
+    }
+    if let Some(Wanted::Named(exports)) = wanted {
+        builder = builder.exports(exports);
     }
     let traced = arguments.trace.as_deref().map(|path| traced(path, reporter)).transpose();
     let traced = traced.map_err(BuildError::Problem)?;

@@ -211,13 +211,13 @@ impl Compiler {
             module.verify().map_err(|error| CodegenError::Internal(error.to_string()))?;
         }
         machine.pipeline.optimize(&module);
-        match listing {
-            Some(Listing::Ir) => return Ok(module.print_to_string().to_bytes().to_vec()),
+        if listing == Some(Listing::Ir) {
+            return Ok(module.print_to_string().to_bytes().to_vec());
+        }
+        machine.pipeline.round(&module);
+        if listing == Some(Listing::Assembly) {
             // A mark would be a number between instructions.
-            Some(Listing::Assembly) => return machine.assembly(&module),
-            #[cfg(feature = "cli")]
-            Some(Listing::Object) => {}
-            None => {}
+            return machine.assembly(&module);
         }
         machine.pipeline.mark(&module);
         Ok(machine.pipeline.emit(&module))

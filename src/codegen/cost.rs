@@ -168,6 +168,34 @@ pub fn gains_from_features(
         || parts.any(|part| part.nodes.iter().any(is_remainder))
 }
 
+/// Returns whether the code of a function may use nothing of its context, and consist of instructions
+/// that can say how they round: it has no loops, variables or calls, but for what is inlined or is
+/// an instruction.
+pub fn may_round_statically(
+    function: &CheckedFunction,
+    inlined: &[Arc<CheckedFunction>],
+    builtins: &[(Name, Builtin)],
+) -> bool {
+    let is_instruction = |name: Name| {
+        let builtin = builtins.iter().find(|(known, _)| *known == name).map(|(_, builtin)| *builtin);
+        matches!(builtin, Some(Builtin::Instruction(instruction)) if instruction != Intrinsic::Fmod)
+    };
+    let is_there = |name: Name| inlined.iter().any(|part| part.name == name) || is_instruction(name);
+    let mut parts = inlined.iter().map(|inlined| &**inlined).chain([function]);
+    !may_loop(function, inlined)
+        && parts.all(|part| {
+            let uses_context = |node: &CheckedNode| {
+                matches!(
+                    node,
+                    CheckedNode::Variable(_)
+                        | CheckedNode::SetVariable(_)
+                        | CheckedNode::Binary(BinaryOp::Remainder)
+                )
+            };
+            part.callees.iter().all(|callee| is_there(callee.name)) && !part.nodes.iter().any(uses_context)
+        })
+}
+
 /// Returns how many locals are assigned after they are bound.
 fn assigned(function: &CheckedFunction) -> usize {
     let locals = function.nodes.iter().filter_map(|node| match node {

@@ -30,6 +30,17 @@ impl Context {
         self.prepare_reached(&function)
     }
 
+    /// Compiles the functions of these names that the host may call without a context, in whatever
+    /// floating-point environment, if that is compiled for processors with AVX-512; and waits for them.
+    ///
+    /// # Errors
+    /// The first that cannot be compiled.
+    pub(crate) fn prepare_exports(&mut self, names: &[String]) -> Result<(), Error> {
+        let exported: FxHashSet<Name> = names.iter().filter_map(|name| self.name_of(name)).collect();
+        let prepared = self.backend.prepare_exports(&|name| exported.contains(&name));
+        prepared.map_err(|failure| self.failed(&failure))
+    }
+
     /// Compiles a function, if it has a name, and all that it calls, and waits for it.
     fn prepare_reached(&mut self, first: &Arc<CheckedFunction>) -> Result<(), Error> {
         let (mut reached, mut waiting) = (FxHashSet::<Name>::default(), vec![first.clone()]);

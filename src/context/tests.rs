@@ -2,6 +2,7 @@
 //! requests that stop nothing.
 
 use super::Context;
+use crate::bytes::Parts;
 use crate::diagnostic::ErrorCode;
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
@@ -12,7 +13,8 @@ use crate::source::Source;
 use crate::stop::StopRequest;
 use crate::world::{StoredEnvironment, StoredText, World};
 use crate::{Config, Engine, Level, Mode, State, TierUp};
-use std::ops::ControlFlow;
+use std::borrow::Cow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -160,6 +162,46 @@ fn damaged_texts_are_refused_or_read_without_harm() {
         }
         let _ = read(bytes[..at].to_vec());
     }
+}
+
+/// Bytes that count how many of them are read.
+struct CountingParts(Vec<u8>, Arc<AtomicU64>);
+
+impl Parts for CountingParts {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn part(&self, range: Range<usize>) -> Option<Cow<'_, [u8]>> {
+        self.1.fetch_add(range.len() as u64, Ordering::Relaxed);
+        self.0.get(range).map(Cow::Borrowed)
+    }
+}
+
+/// A layer knows its names, and that others are none of them without looking at its tables.
+#[test]
+fn names_that_a_text_does_not_define_are_in_its_filter() {
+    let engine = Engine::new().expect("an engine starts");
+    let definitions: String = (0..2000).map(|number| format!("def f{number}(x) x + {number}\n")).collect();
+    let source = Source::new("items", definitions);
+    let mut context = engine.context().expect("a context starts");
+    let _ = context.run(&source, &mut |_, _| ControlFlow::Continue(()));
+    let (names, loaded) = (engine.names().clone(), AtomicU64::new(0));
+    let environment =
+        Arc::new(StoredEnvironment { names, identity: Fingerprint::BUILD, largest: 1000, loaded });
+    let kept = engine.texts().find(&source).expect("it is kept");
+    let bytes = kept.to_store(&environment).expect("it is complete").bytes.to_vec();
+    let read = Arc::new(AtomicU64::new(0));
+    let parts = Arc::new(CountingParts(bytes, read.clone()));
+    let text = StoredText::new(parts, &source, &environment).expect("it was just stored");
+    for number in 0..2000 {
+        assert_eq!(text.find(&format!("f{number}")), Some(number));
+    }
+    read.store(0, Ordering::Relaxed);
+    let others = (0..2000).filter(|number| text.find(&format!("g{number}")).is_some()).count();
+    // A byte or two of the filter each, and seldom more: a place of the table has four.
+    let read = read.load(Ordering::Relaxed);
+    assert!(others == 0 && (2000..4 * 2000).contains(&read), "{read} bytes for {others} names");
 }
 
 /// Returns what a call without a run returns of `f`, in optimised code.

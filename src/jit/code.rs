@@ -161,18 +161,27 @@ impl CodeBlock {
 /// `extern "sysv64" fn(*const (), f64, …) -> f64`, with its arguments after a pointer that it does
 /// not use, in the default floating-point environment. It is there while this is.
 #[cfg(feature = "executable")]
-pub struct ContextFreeCode(Arc<CompiledCode>);
+pub struct ContextFreeCode {
+    code: Arc<CompiledCode>,
+    is_environment_free: bool,
+}
 
 #[cfg(feature = "executable")]
 impl ContextFreeCode {
-    /// Holds code, which must be context-free.
-    pub(super) fn new(code: Arc<CompiledCode>) -> Self {
-        Self(code)
+    /// Holds code, which must be context-free, and environment-free if that is said.
+    pub(super) fn new(code: Arc<CompiledCode>, is_environment_free: bool) -> Self {
+        Self { code, is_environment_free }
     }
 
     /// Returns the address of the code.
     pub fn address(&self) -> usize {
-        self.0.body()
+        self.code.body()
+    }
+
+    /// Returns whether it computes the same in every floating-point environment in which subnormal
+    /// numbers are not flushed to zero, and raises no exception.
+    pub fn is_environment_free(&self) -> bool {
+        self.is_environment_free
     }
 }
 

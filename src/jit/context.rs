@@ -18,7 +18,7 @@ use super::state::{Event, State};
 use super::tier::{self, Assumptions, CompilePlan, Tier};
 use super::{Jit, nanoseconds};
 use crate::budget::ContextBudget;
-use crate::codegen::{LoopEntry, gains_from_features};
+use crate::codegen::{LoopEntry, gains_from_features, may_round_statically};
 use crate::failure::{CallTrace, Failure, RunFailure};
 use crate::float_environment::{DefaultEnvironment, PresentEnvironment};
 use crate::host::Outside;
@@ -295,11 +295,29 @@ impl JitContext {
     /// # Errors
     /// The first definition that cannot be compiled; all others are compiled.
     pub fn prepare_those(&self, is_wanted: &dyn Fn(Name) -> bool) -> Result<(), Failure> {
+        self.prepare_if(&|function| is_wanted(function.name) && self.is_prepared(function))
+    }
+
+    /// Compiles the pending definitions of these names that the host may call without a context, in
+    /// whatever floating-point environment, if that is compiled for processors with AVX-512; and waits
+    /// for them.
+    ///
+    /// # Errors
+    /// As [`prepare_those`](Self::prepare_those).
+    pub fn prepare_exports(&self, is_exported: &dyn Fn(Name) -> bool) -> Result<(), Failure> {
+        self.prepare_if(&|function| {
+            let plan = self.bindings.plan(&self.jit, function, None);
+            let Assumptions { inlined, builtins } = &plan.assumptions;
+            is_exported(function.name) && may_round_statically(function, inlined, builtins)
+        })
+    }
+
+    /// Compiles some of the pending definitions, on all workers, and waits for them.
+    fn prepare_if(&self, is_wanted: &dyn Fn(&Arc<CheckedFunction>) -> bool) -> Result<(), Failure> {
         self.submit()?;
         let all = self.bindings.all().into_iter().map(|(_, definition)| definition);
-        let all = all.filter(|definition| is_wanted(definition.function().name));
         let fitting = all.filter(|definition| {
-            !self.jit.is_too_large(definition.function()) && self.is_prepared(definition.function())
+            !self.jit.is_too_large(definition.function()) && is_wanted(definition.function())
         });
         let waiting = claim_pending(&self.jit, &self.bindings, fitting.collect());
         let shards = self.jit.options.shards.unwrap_or_else(|| self.jit.workers.usual());
@@ -611,7 +629,9 @@ impl JitContext {
         let is_called = self.memory().slot(slot.slot()) == code.body();
         // SAFETY: the code is there while it is held.
         let is_it = is_called && unsafe { runtime::is_context_free(code.body()) };
-        is_it.then(|| ContextFreeCode::new(code))
+        // SAFETY: as above.
+        let is_environment_free = is_it && unsafe { runtime::is_environment_free(code.body()) };
+        is_it.then(|| ContextFreeCode::new(code, is_environment_free))
     }
 
     /// Calls the function that a name is bound to.

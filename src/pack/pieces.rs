@@ -8,11 +8,34 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The bytes that are read and hashed together.
-const PIECE: usize = 16 << 10;
+/// How many bytes of a section are read and hashed together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct PieceSize(usize);
 
-/// The bytes that are read together, when all are checked.
-const STRETCH: usize = 16 * PIECE;
+impl PieceSize {
+    /// Of code, which is mostly read as a whole: hashing that many at once is quickest.
+    pub(super) const OF_CODE: Self = Self(16 << 10);
+    /// Of a text, of which a little is read here and there.
+    pub(super) const OF_TEXT: Self = Self(4 << 10);
+
+    /// Returns the hashes of the pieces of a section.
+    pub(super) fn hashes(self, section: &[u8]) -> Vec<u8> {
+        section.chunks(self.0).flat_map(|piece| *blake3::hash(piece).as_bytes()).collect()
+    }
+
+    /// Returns how many bytes the hashes of a section of that many bytes have.
+    pub(super) fn hash_bytes(self, bytes: u64) -> usize {
+        usize::try_from(bytes.div_ceil(self.0 as u64)).unwrap_or(usize::MAX / 64) * 32
+    }
+
+    /// Returns the hash of a section that may be left in its file: that of the hashes of its pieces.
+    pub(super) fn hash(self, section: &[u8]) -> blake3::Hash {
+        blake3::hash(&self.hashes(section))
+    }
+}
+
+/// The bytes that are read together, when all are checked: whole pieces of each size.
+const STRETCH: usize = 16 * PieceSize::OF_CODE.0;
 
 const MISSING: Damage = Damage { what: "a section beyond the end", at: 0 };
 const DAMAGED: Damage = Damage { what: "a damaged section", at: 0 };
@@ -34,6 +57,7 @@ pub(super) struct FileSection {
     /// Where it begins in the file, and how long it is.
     start: u64,
     len: usize,
+    size: PieceSize,
     hashes: Box<[blake3::Hash]>,
     pieces: LazyTable<Box<[u8]>>,
 }
@@ -45,12 +69,13 @@ pub(super) struct SectionWriter<'f, F> {
     rest: Vec<u8>,
     /// How many bytes it has.
     len: usize,
+    size: PieceSize,
     hashes: Vec<u8>,
 }
 
 impl<'f, F: Write> SectionWriter<'f, F> {
-    pub(super) fn new(file: &'f mut F) -> Self {
-        Self { file, rest: Vec::new(), len: 0, hashes: Vec::new() }
+    pub(super) fn new(file: &'f mut F, size: PieceSize) -> Self {
+        Self { file, rest: Vec::new(), len: 0, size, hashes: Vec::new() }
     }
 
     /// Adds zeros up to where code may begin.
@@ -80,7 +105,7 @@ impl<'f, F: Write> SectionWriter<'f, F> {
     }
 
     fn pass_on(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.hashes.extend(hashes(bytes));
+        self.hashes.extend(self.size.hashes(bytes));
         self.file.write_all(bytes)
     }
 
@@ -92,58 +117,45 @@ impl<'f, F: Write> SectionWriter<'f, F> {
     }
 }
 
-/// Returns the hashes of the pieces of a section.
-pub(super) fn hashes(section: &[u8]) -> Vec<u8> {
-    section.chunks(PIECE).flat_map(|piece| *blake3::hash(piece).as_bytes()).collect()
-}
-
-/// Returns how many bytes the hashes of a section of that many bytes have.
-pub(super) fn hash_bytes(bytes: u64) -> usize {
-    usize::try_from(bytes.div_ceil(PIECE as u64)).unwrap_or(usize::MAX / 64) * 32
-}
-
-/// Returns the hash of a section that may be left in its file: that of the hashes of its pieces.
-pub(super) fn hash(section: &[u8]) -> blake3::Hash {
-    blake3::hash(&hashes(section))
-}
-
 impl FileSection {
-    /// Finds a section in a file of that size by the hashes of its pieces.
+    /// Finds a section in a file of that length by the hashes of its pieces.
     ///
     /// # Errors
     /// When it goes beyond the end, or these are not its hashes.
     pub(super) fn find(
         read: Arc<ReadAt>,
         section: SectionEntry,
-        size: u64,
+        size: PieceSize,
+        file_len: u64,
         hashes: &[u8],
     ) -> Result<Self, Damage> {
         let SectionEntry { start, bytes, .. } = section;
-        let is_there = start.checked_add(bytes).is_some_and(|end| end <= size);
+        let is_there = start.checked_add(bytes).is_some_and(|end| end <= file_len);
         let len = usize::try_from(bytes).ok().filter(|_| is_there);
         let len = len.ok_or(MISSING)?;
         let (hashes, rest) = hashes.as_chunks();
         let hashes: Box<[_]> = hashes.iter().map(|hash| blake3::Hash::from_bytes(*hash)).collect();
-        if !rest.is_empty() || hashes.len() != len.div_ceil(PIECE) {
+        if !rest.is_empty() || hashes.len() != len.div_ceil(size.0) {
             return Err(DAMAGED);
         }
-        Self::of_hashes(read, section, len, hashes)
+        Self::of_hashes(read, section, size, len, hashes)
     }
 
     /// Checks all of a section in a file.
     ///
     /// # Errors
     /// When it does not have that hash.
-    pub(super) fn check(read: Arc<ReadAt>, section: SectionEntry) -> Result<Self, Damage> {
+    pub(super) fn check(read: Arc<ReadAt>, section: SectionEntry, size: PieceSize) -> Result<Self, Damage> {
         let len = usize::try_from(section.bytes).map_err(|_| MISSING)?;
-        let hashes = Self::hashes(&read, section.start, len).ok_or(MISSING)?;
-        Self::of_hashes(read, section, len, hashes.into())
+        let hashes = Self::hashes(&read, section.start, size, len).ok_or(MISSING)?;
+        Self::of_hashes(read, section, size, len, hashes.into())
     }
 
     /// Returns a section of that length, if these are the hashes of its pieces.
     fn of_hashes(
         read: Arc<ReadAt>,
         section: SectionEntry,
+        size: PieceSize,
         len: usize,
         hashes: Box<[blake3::Hash]>,
     ) -> Result<Self, Damage> {
@@ -151,17 +163,17 @@ impl FileSection {
             return Err(DAMAGED);
         }
         let pieces = LazyTable::new(hashes.len());
-        Ok(Self { read, start: section.start, len, hashes, pieces })
+        Ok(Self { read, start: section.start, len, size, hashes, pieces })
     }
 
     /// Returns the hashes of the pieces as they are in the file now; `None` if they are not
     /// there.
-    fn hashes(read: &ReadAt, start: u64, len: usize) -> Option<Vec<blake3::Hash>> {
+    fn hashes(read: &ReadAt, start: u64, size: PieceSize, len: usize) -> Option<Vec<blake3::Hash>> {
         let (mut hashes, mut stretch) = (Vec::new(), vec![0; STRETCH]);
         for at in (0..len).step_by(STRETCH) {
             let stretch = &mut stretch[..STRETCH.min(len - at)];
             read(stretch, start + at as u64)?;
-            hashes.extend(stretch.chunks(PIECE).map(blake3::hash));
+            hashes.extend(stretch.chunks(size.0).map(blake3::hash));
         }
         Some(hashes)
     }
@@ -169,19 +181,21 @@ impl FileSection {
     /// Returns whether all of it is as it should be.
     #[cfg(any(test, feature = "cli"))]
     pub(super) fn is_whole(&self) -> bool {
-        Self::hashes(&self.read, self.start, self.len).is_some_and(|hashes| *hashes == *self.hashes)
+        Self::hashes(&self.read, self.start, self.size, self.len)
+            .is_some_and(|hashes| *hashes == *self.hashes)
     }
 
     /// Copies all of it to memory of its size. Returns whether it is not damaged.
     pub(super) fn copy(&self, memory: &mut [u8]) -> bool {
         let is_read = memory.len() == self.len && (self.read)(memory, self.start).is_some();
-        is_read && memory.chunks(PIECE).zip(&self.hashes).all(|(piece, hash)| blake3::hash(piece) == *hash)
+        is_read
+            && memory.chunks(self.size.0).zip(&self.hashes).all(|(piece, hash)| blake3::hash(piece) == *hash)
     }
 
     fn piece(&self, number: usize) -> Option<&[u8]> {
         let read = || {
-            let at = number * PIECE;
-            let mut bytes = vec![0; PIECE.min(self.len - at)].into_boxed_slice();
+            let at = number * self.size.0;
+            let mut bytes = vec![0; self.size.0.min(self.len - at)].into_boxed_slice();
             (self.read)(&mut bytes, self.start + at as u64).ok_or(())?;
             if blake3::hash(&bytes) == self.hashes[number] { Ok(bytes) } else { Err(()) }
         };
@@ -204,17 +218,18 @@ impl Parts for FileSection {
         if range.start > range.end || range.end > self.len {
             return None;
         }
-        let (first, from) = (range.start / PIECE, range.start % PIECE);
+        let size = self.size.0;
+        let (first, from) = (range.start / size, range.start % size);
         if range.is_empty() {
             return Some(Cow::Borrowed(&[]));
         }
-        if range.end <= (first + 1) * PIECE {
+        if range.end <= (first + 1) * size {
             return Some(Cow::Borrowed(self.piece(first)?.get(from..from + range.len())?));
         }
         let mut bytes = Vec::with_capacity(range.len());
-        for number in first..range.end.div_ceil(PIECE) {
+        for number in first..range.end.div_ceil(size) {
             let piece = self.piece(number)?;
-            let until = piece.len().min(range.end - number * PIECE);
+            let until = piece.len().min(range.end - number * size);
             bytes.extend_from_slice(piece.get(if number == first { from } else { 0 }..until)?);
         }
         Some(Cow::Owned(bytes))
@@ -225,6 +240,9 @@ impl Parts for FileSection {
 mod tests {
     use super::*;
     use parking_lot::Mutex;
+
+    const SIZE: PieceSize = PieceSize::OF_TEXT;
+    const PIECE: usize = SIZE.0;
 
     /// Returns a way to read these bytes, which are after seven others.
     fn reader(file: &Arc<Mutex<Vec<u8>>>) -> Arc<ReadAt> {
@@ -241,24 +259,24 @@ mod tests {
         let bytes: Vec<u8> = (0..3 * STRETCH + 100).map(|at| (at * 31 / 7) as u8).collect();
         for parts in [&[0][..], &[1, PIECE], &[STRETCH - 1, STRETCH + 1, STRETCH], &[5, 2 * STRETCH + 7]] {
             let mut file = Vec::new();
-            let mut section = SectionWriter::new(&mut file);
+            let mut section = SectionWriter::new(&mut file, SIZE);
             let mut from = 0;
             for until in parts.iter().copied().chain([bytes.len()]) {
                 section.write(&bytes[from..until.max(from)]).expect("there is room");
                 from = until.max(from);
             }
-            assert_eq!(section.finish().expect("there is room"), hashes(&bytes));
+            assert_eq!(section.finish().expect("there is room"), SIZE.hashes(&bytes));
             assert!(file == bytes);
         }
         let mut file = Vec::new();
-        let mut section = SectionWriter::new(&mut file);
+        let mut section = SectionWriter::new(&mut file, PieceSize::OF_CODE);
         for length in [3, 64, 0, 65] {
             section.align().expect("there is room");
             section.write(&vec![1; length]).expect("there is room");
         }
         let hashed = section.finish().expect("there is room");
         assert_eq!((file.len(), file[3], file[63], file[64], file[127], file[128]), (193, 0, 0, 1, 1, 1));
-        assert_eq!(hashed, hashes(&file));
+        assert_eq!(hashed, PieceSize::OF_CODE.hashes(&file));
     }
 
     #[test]
@@ -266,8 +284,8 @@ mod tests {
         for len in [0, 1, PIECE - 1, PIECE, STRETCH, 2 * STRETCH + PIECE + 5] {
             let bytes: Vec<u8> = (0..len).map(|at| (at * 31 / 7) as u8).collect();
             let file = Arc::new(Mutex::new(bytes.clone()));
-            let section = SectionEntry { start: 7, bytes: len as u64, hash: hash(&bytes) };
-            let text = FileSection::check(reader(&file), section).expect("it is whole");
+            let section = SectionEntry { start: 7, bytes: len as u64, hash: SIZE.hash(&bytes) };
+            let text = FileSection::check(reader(&file), section, SIZE).expect("it is whole");
             assert_eq!(Parts::len(&text), len);
             let places = [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, len / 2, len.saturating_sub(1), len];
             for start in places {
@@ -284,10 +302,10 @@ mod tests {
     fn a_section_that_is_found_is_checked_when_it_is_used() {
         let bytes: Vec<u8> = (0..3 * STRETCH + 100).map(|at| (at * 31 / 7) as u8).collect();
         let file = Arc::new(Mutex::new(bytes.clone()));
-        let section = |bytes: u64| SectionEntry { start: 7, bytes, hash: hash(&file.lock()) };
-        let (len, known) = (bytes.len() as u64, hashes(&bytes));
+        let section = |bytes: u64| SectionEntry { start: 7, bytes, hash: SIZE.hash(&file.lock()) };
+        let (len, known) = (bytes.len() as u64, SIZE.hashes(&bytes));
         let find = |len, hashes: &[u8]| {
-            let found = FileSection::find(reader(&file), section(len), bytes.len() as u64 + 7, hashes);
+            let found = FileSection::find(reader(&file), section(len), SIZE, bytes.len() as u64 + 7, hashes);
             found.map_err(|damage| damage.what)
         };
         let found = find(len, &known).expect("it is whole");
@@ -310,8 +328,8 @@ mod tests {
     fn a_text_that_changes_is_refused_at_once_or_when_it_is_used() {
         let bytes = vec![5; 3 * STRETCH];
         let file = Arc::new(Mutex::new(bytes.clone()));
-        let section = |len: u64| SectionEntry { start: 7, bytes: len, hash: hash(&bytes) };
-        let check = |len: u64| FileSection::check(reader(&file), section(len));
+        let section = |len: u64| SectionEntry { start: 7, bytes: len, hash: SIZE.hash(&bytes) };
+        let check = |len: u64| FileSection::check(reader(&file), section(len), SIZE);
         let text = check(bytes.len() as u64).expect("it is whole");
         assert!(check(bytes.len() as u64 + 1).is_err() && check(bytes.len() as u64 - 1).is_err());
         assert_eq!(text.part(0..3).as_deref(), Some(&[5; 3][..]));

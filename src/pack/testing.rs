@@ -2,8 +2,9 @@
 
 use super::links::{CodeLink, CodeLinks};
 use super::origin::CodeOrigin;
+use super::pieces::PieceSize;
 use super::portable::{Field, FieldKind, PortableCode};
-use super::{HEAD, Pack, PackContents, SECTION, SecretKey, TABLES, authenticate, pieces, to_bytes};
+use super::{HEAD, Pack, PackContents, SECTION, SecretKey, TABLES, authenticate, to_bytes};
 use crate::bytes::Writer;
 use crate::fingerprint::Fingerprint;
 use crate::tier::Tier;
@@ -64,8 +65,11 @@ pub(super) fn sign(bytes: &mut [u8]) {
     for entry in (table..end).step_by(SECTION) {
         let word = |at: usize| bytes[at..at + 8].try_into().map_or(u64::MAX, u64::from_le_bytes);
         let range = usize::try_from(word(entry + 8)).ok().zip(usize::try_from(word(entry + 16)).ok());
-        let in_pieces = entry >= end - 2 * SECTION;
-        let hash = |contents: &[u8]| if in_pieces { pieces::hash(contents) } else { blake3::hash(contents) };
+        let hash = |contents: &[u8]| match (end - entry) / SECTION {
+            1 => PieceSize::OF_TEXT.hash(contents),
+            2 => PieceSize::OF_CODE.hash(contents),
+            _ => blake3::hash(contents),
+        };
         let contents =
             range.and_then(|(start, length)| bytes.get(start..start.checked_add(length)?)).map(hash);
         if let Some(hash) = contents {

@@ -2,10 +2,10 @@
 
 use super::links::{CodeLinks, WrittenBody};
 use super::origin::CodeOrigin;
-use super::pieces::SectionWriter;
+use super::pieces::{PieceSize, SectionWriter};
 use super::portable::{ALIGNMENT, Field, FieldKind, PortableCode};
 use super::{ENTRY, FIELD, FORMAT, HEAD, MAGIC, PAGE, SECTIONS, SecretKey, TABLES};
-use super::{authenticate, is_large, pieces, read_field};
+use super::{authenticate, is_large, read_field};
 use crate::abi::Symbol;
 use crate::bytes::Writer;
 use crate::fingerprint::Fingerprint;
@@ -114,12 +114,13 @@ pub fn write(
     let [index, fields, symbols, names, origins] =
         [entries, fields, symbols, names, origins].map(Writer::finish);
     let [has_large_code, has_large_text] = [code_bytes, text.len()].map(|bytes| is_large(bytes as u64));
-    let hash_bytes = |bytes: usize, is_there: bool| match is_there {
-        true => pieces::hash_bytes(bytes as u64),
+    let hash_bytes = |size: PieceSize, bytes: usize, is_there: bool| match is_there {
+        true => size.hash_bytes(bytes as u64),
         false => 0,
     };
-    let kept_of_code = hash_bytes(code_bytes, has_large_code);
-    let kept_hashes = kept_of_code + hash_bytes(text.len(), has_large_code || has_large_text);
+    let kept_of_code = hash_bytes(PieceSize::OF_CODE, code_bytes, has_large_code);
+    let kept_of_text = hash_bytes(PieceSize::OF_TEXT, text.len(), has_large_code || has_large_text);
+    let kept_hashes = kept_of_code + kept_of_text;
     let parts = [&index, &fields, &symbols, &names, &linked, &origins];
     let unaligned = TABLES + meta.len() + kept_hashes + parts.iter().map(|part| part.len()).sum::<usize>();
     let blanks = if has_large_code { unaligned.next_multiple_of(PAGE) - unaligned } else { 0 };
@@ -129,7 +130,7 @@ pub fn write(
     let code_start = TABLES + lengths.clone().sum::<usize>() + kept_hashes;
     // What is large is written from where it is, before what its hashes are a part of.
     to.seek(SeekFrom::Start(code_start as u64))?;
-    let mut code = SectionWriter::new(to);
+    let mut code = SectionWriter::new(to, PieceSize::OF_CODE);
     let (mut fields_left, mut filled) = (fields.as_chunks::<FIELD>().0, Vec::new());
     for body in &bodies {
         code.align()?;
@@ -145,11 +146,11 @@ pub fn write(
         code.write(&filled)?;
     }
     let of_code = code.finish()?;
-    let mut of_text = SectionWriter::new(to);
+    let mut of_text = SectionWriter::new(to, PieceSize::OF_TEXT);
     of_text.write(text)?;
     let of_text = of_text.finish()?;
     let mut hashes = of_code[..kept_of_code].to_vec();
-    hashes.extend_from_slice(&of_text[..kept_hashes - kept_of_code]);
+    hashes.extend_from_slice(&of_text[..kept_of_text]);
     let mut head = Writer::with_room(HEAD);
     head.bytes(MAGIC);
     head.word(FORMAT);

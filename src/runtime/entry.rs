@@ -5,7 +5,7 @@ use super::arguments::CallArguments;
 use super::callbacks::{CurrentRun, Destination, RuntimeCallbacks, StopReason, take_request, with_run};
 use super::execution::{Execution, Left};
 use super::x86_64;
-use crate::abi::{CONTEXT_FREE, CONTEXT_FREE_ALIGNMENT, Header, REGISTERS};
+use crate::abi::{CONTEXT_FREE, CONTEXT_FREE_ALIGNMENT, ENVIRONMENT_FREE, Header, REGISTERS};
 use crate::float_environment::PresentEnvironment;
 use std::cell::Cell;
 use std::mem::transmute;
@@ -152,9 +152,31 @@ unsafe fn call_in_registers(code: *const (), header: *const Header, arguments: C
 /// Code must be at that address.
 #[inline]
 pub unsafe fn is_context_free(body: usize) -> bool {
+    // SAFETY: as the caller says.
+    matches!(unsafe { mark(body) }, CONTEXT_FREE | ENVIRONMENT_FREE)
+}
+
+/// Returns whether a body is [environment-free](ENVIRONMENT_FREE).
+///
+/// # Safety
+/// Code must be at that address.
+#[cfg(feature = "executable")]
+pub unsafe fn is_environment_free(body: usize) -> bool {
+    // SAFETY: as the caller says.
+    unsafe { mark(body) == ENVIRONMENT_FREE }
+}
+
+/// Returns the first eight bytes of a body; 0 if no mark can be there.
+///
+/// # Safety
+/// Code must be at that address.
+#[inline]
+unsafe fn mark(body: usize) -> u64 {
+    if !body.is_multiple_of(CONTEXT_FREE_ALIGNMENT) {
+        return 0;
+    }
     // SAFETY: code can be read; since it is aligned, so can the rest of the eight bytes.
-    let begins = || unsafe { ptr::with_exposed_provenance::<u64>(body).read() };
-    body.is_multiple_of(CONTEXT_FREE_ALIGNMENT) && begins() == CONTEXT_FREE
+    unsafe { ptr::with_exposed_provenance::<u64>(body).read() }
 }
 
 /// Asks the run in progress on this thread where a call of `trampoline`

@@ -8,6 +8,7 @@
 //! for each item: end 4 | offset of the record 4 | offset 4 | name 4 | signature 4 | nodes 4
 //! for each name: offset of its end 4
 //! for each place of the table of defined names: item 4
+//! the filter of defined names: 4 bits for each of these places
 //! for each item of a program: hash of its text 16
 //! ```
 //!
@@ -20,6 +21,10 @@
 //! of it. It is described by what it calls and does not define, which of its items change
 //! the operators in force, which are no definitions, and what all of it asked of what comes
 //! before and of others.
+//!
+//! Most names that are looked for are defined elsewhere, such as those of the host. That a text
+//! does not define them is mostly found in its filter (a Bloom filter, with two bits for each
+//! name), which is small, and not in tables of which each name needs another part.
 
 use super::lazy::LazyTable;
 use super::opening::{OpeningFinder, StoredOpening};
@@ -45,6 +50,20 @@ const HASH: usize = 16;
 
 /// Where the identity is: that of all bytes, of which it is 0.
 const IDENTITY: Range<usize> = 32..64;
+
+/// Returns the size of the filter of defined names beside a table of that many places.
+fn filter_bytes(places: usize) -> usize {
+    places.div_ceil(2)
+}
+
+/// Returns the bits of the filter that are set for a name with that hash; none if no name is defined.
+fn filter_bits(hash: u64, places: usize) -> impl Iterator<Item = usize> {
+    let bits = 8 * filter_bytes(places) as u64;
+    [hash >> 16, hash >> 40]
+        .into_iter()
+        .filter_map(move |part| part.checked_rem(bits))
+        .map(|bit| bit as usize)
+}
 
 /// An item of a text, with what its reading asked and the offset where it ends.
 #[derive(Clone)]
@@ -81,6 +100,8 @@ pub struct StoredText {
     tables: usize,
     /// The number of places of the table of defined names, and where it begins.
     places: (usize, usize),
+    /// Where the filter of defined names begins.
+    filter: usize,
     /// Where the hashes of the texts of items are, if it has them.
     hashes: Option<usize>,
     opening: Range<usize>,
@@ -263,8 +284,13 @@ impl TextEncoder {
         writer.bytes(&numbering.texts);
         let defined = range.len() - opening.others.len();
         let mut places = vec![0_u32; if defined == 0 { 0 } else { (2 * defined).next_power_of_two() }];
+        let mut filter = vec![0_u8; filter_bytes(places.len())];
         for number in range.clone().filter(|number| opening.others.binary_search(number).is_err()) {
-            let first = checksum(numbering.text(table[number][3])) as usize % places.len();
+            let hash = checksum(numbering.text(table[number][3]));
+            for bit in filter_bits(hash, places.len()) {
+                filter[bit / 8] |= 1 << (bit % 8);
+            }
+            let first = hash as usize % places.len();
             let free = (first..places.len()).chain(0..first).find(|place| places[*place] == 0);
             free.into_iter().for_each(|place| places[place] = number as u32 + 1);
         }
@@ -272,6 +298,7 @@ impl TextEncoder {
         table.iter().flatten().for_each(|word| writer.word(*word));
         let ends = numbering.ends.iter().map(|end| texts as u32 + end);
         ends.chain(places.iter().copied()).for_each(|word| writer.word(word));
+        writer.bytes(&filter);
         hashes.iter().for_each(|hash| writer.bytes(hash));
         u32::try_from(writer.len()).ok()?;
         let mut head = Writer::with_room(HEAD);
@@ -307,7 +334,8 @@ impl StoredText {
         let [items, names, places, hashes] = [word()?, word()?, word()?, word()?];
         let opening = word()?..word()?;
         let [described, texts, tables] = [word()?, word()?, word()?];
-        let sizes = [(items, ITEM), (names, ENTRY), (places, ENTRY), (hashes, HASH)];
+        let sizes =
+            [(items, ITEM), (names, ENTRY), (places, ENTRY), (filter_bytes(places), 1), (hashes, HASH)];
         let sizes = sizes.map(|(count, size)| count.checked_mul(size));
         let end = sizes.into_iter().try_fold(tables, |end, size| end.checked_add(size?));
         reader.expect(end.is_some_and(|end| end <= bytes.len()), "a table is missing")?;
@@ -315,7 +343,8 @@ impl StoredText {
             opening.start <= opening.end && opening.end <= items && (hashes == 0 || hashes == items);
         reader.expect(is_whole && (places == 0 || places.is_power_of_two()), "no such opening")?;
         let ends = tables + items * ITEM;
-        let hashes = (hashes > 0).then_some(ends + (names + places) * ENTRY);
+        let filter = ends + (names + places) * ENTRY;
+        let hashes = (hashes > 0).then_some(filter + filter_bytes(places));
         drop(head);
         let places = (places, ends + names * ENTRY);
         let held = LazyTable::new(names);
@@ -323,7 +352,20 @@ impl StoredText {
             StoredNameTable { bytes: bytes.clone(), environment: environment.clone(), held, texts, ends };
         let (source, edit) = ([source.clone()], None);
         let stored = items;
-        Ok(Self { bytes, source, items, stored, names, tables, places, hashes, opening, described, edit })
+        Ok(Self {
+            bytes,
+            source,
+            items,
+            stored,
+            names,
+            tables,
+            places,
+            filter,
+            hashes,
+            opening,
+            described,
+            edit,
+        })
     }
 
     /// Returns the number of items.
@@ -459,7 +501,14 @@ impl StoredText {
     /// Returns the item of the opening that defines a name.
     pub fn find(&self, name: &str) -> Option<usize> {
         let (count, start) = self.places;
-        let first = checksum(name.as_bytes()) as usize;
+        let hash = checksum(name.as_bytes());
+        for bit in filter_bits(hash, count) {
+            let at = self.filter + bit / 8;
+            if self.bytes.part(at..at + 1)?.first()? >> (bit % 8) & 1 == 0 {
+                return None;
+            }
+        }
+        let first = hash as usize;
         // A damaged table may be full.
         for step in 0..count {
             let at = start + (first.wrapping_add(step) & (count - 1)) * ENTRY;

@@ -202,6 +202,91 @@ print(kal.mean_in(context, number(6), number(7), ctypes.byref(result)), result.v
 kal.numbers_context_free(context)
 "#;
 
+/// Functions without a context whose instructions may all say how they round.
+const ENVIRONMENTS: &str = "def poly(x) ((1/3 * x - 0.1) * x + 1/7) * x - 2\n\
+    def clamp(x lo hi) if x < lo then lo else if x > hi then hi else x\n\
+    def roots(x y) sqrt(abs(x)) / y - sqrt(x)\n\
+    def rounds(x) floor(x * 0.3) + ceil(x / 7) * 10 - trunc(-x) * 100\n\
+    def truths(x y) (x < y) + 2 * (x == y) + 4 * (x != y) + 8 * (x >= y) + 16 * (!x) + 32 * (x && y || y > 1)\n\
+    def signs(x y) copysign(x, y) - -x\n\
+    def least(x y) min(x, y) * max(x, 1e-310)\n\
+    def named(x) exp(x) + fmod(x, 3)\n\
+    def codes(environment) environment / 3\n";
+
+const ENVIRONMENTS_PROGRAM: &str = r#"
+#define _GNU_SOURCE
+#include "libanywhere.h"
+#include <fenv.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <xmmintrin.h>
+
+static const double values[] = {0.0, -0.0, 1.0, -1.0, 0.1, 3.7, -2.5, 1e308, -1e308, 1e-308, 3e-310, 4.9e-324,
+                                -4.9e-324, 2.2250738585072014e-308, INFINITY, -INFINITY, NAN, 1e15, 7.0};
+enum { COUNT = sizeof values / sizeof *values, RESULTS = COUNT * COUNT * 9 };
+
+static void compute(double *results) {
+    for (int i = 0; i < COUNT; i++)
+        for (int j = 0; j < COUNT; j++) {
+            double x = values[i], y = values[j];
+            *results++ = poly(x);
+            *results++ = clamp(x, y, 1);
+            *results++ = roots(x, y);
+            *results++ = rounds(x);
+            *results++ = truths(x, y);
+            *results++ = signs(x, y);
+            *results++ = least(x, y);
+            *results++ = named(x);
+            *results++ = codes(x);
+        }
+}
+
+int main(void) {
+    static double expected[RESULTS], found[RESULTS];
+    compute(expected);
+    /* Rounding, flushing results and operands to zero, and which exceptions trap. */
+    for (unsigned way = 0; way < 4 * 4 * 2; way++) {
+        unsigned csr = (way % 4) << 13 | (way & 4 ? 0x8000 : 0) | (way & 8 ? 0x40 : 0) | (way & 16 ? 0 : 0x1f80);
+        for (unsigned flags = 0; flags < 64; flags += 63) {
+            /* A flag whose exception traps is not set beforehand. */
+            unsigned set = csr | (way & 16 ? 0 : flags);
+            memset(found, 0, sizeof found);
+            _mm_setcsr(set);
+            compute(found);
+            unsigned after = _mm_getcsr();
+            _mm_setcsr(0x1f80);
+            if (after != set) printf("%x became %x\n", set, after);
+            for (int i = 0; i < RESULTS; i++)
+                if (memcmp(&found[i], &expected[i], sizeof *found)) {
+                    printf("%x: result %d is %.17g and not %.17g\n", set, i, found[i], expected[i]);
+                    return 1;
+                }
+        }
+    }
+    printf("%.17g %g %g %g %g\n", poly(0.1), clamp(5, 0, 1), rounds(10), truths(1, 2), least(1e-310, 2));
+    return 0;
+}
+"#;
+
+/// What a host has set changes nothing, and nothing of it is changed.
+#[test]
+fn functions_compute_alike_in_every_environment() {
+    let folder = Folder::new();
+    let source = folder.write("anywhere.kal", ENVIRONMENTS);
+    folder.write("use.c", ENVIRONMENTS_PROGRAM);
+    // Without AVX-512, and with it, where the processor has it.
+    for targets in ["x86-64", "x86-64;x86-64-v3;x86-64-v4", "x86-64,clone_all;x86-64-v4,clone_all"] {
+        let library = folder.name("libanywhere.so");
+        let made = build(&["--lib", "--target", targets, &source, "-o", &library]);
+        assert_eq!((made.err(), made.code), ("", Some(0)), "{targets}");
+        compile_use(&folder, "anywhere");
+        let ran = execute(&folder.path("use"), &[], b"");
+        let expected = "-1.9863809523809524 1 1023 37 0\n";
+        assert_eq!((ran.out(), ran.err(), ran.code), (expected, "", Some(0)), "{targets}");
+    }
+}
+
 #[test]
 fn a_library_is_called_from_python() {
     let folder = Folder::new();
@@ -252,6 +337,8 @@ fn what_cannot_be_a_library_is_said() {
     assert_eq!(refused(&source, "liba.so", "mean=a_eval"), of_itself);
     let of_runtime = "error: --export: two functions would be called `kal_library_call`";
     assert_eq!(refused(&source, "liba.so", "mean=kal_library_call"), of_runtime);
+    let of_image = "error: --export: two functions would be called `kal_image`";
+    assert_eq!(refused(&source, "liba.so", "mean=kal_image"), of_image);
     let of_headers =
         "error: --export: `NULL` is a macro in headers of the C library; `mean=NAME` gives it another name";
     assert_eq!(refused(&source, "liba.so", "mean=NULL"), of_headers);

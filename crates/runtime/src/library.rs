@@ -23,6 +23,8 @@ pub struct KalLibrary {
     /// The addresses of the code of functions that can be called without more ado; null for the
     /// others, and before they are known.
     codes: *const AtomicUsize,
+    /// Of those whose instructions say how they round.
+    environment_free_codes: *const AtomicUsize,
 }
 
 /// A context, for one thread at a time.
@@ -118,6 +120,12 @@ unsafe fn publish(library: &KalLibrary, context: &LibraryContext, function: u32)
         // SAFETY: the C source has that many.
         let codes = unsafe { slice::from_raw_parts(library.codes, library.count as usize) };
         codes[function as usize].store(code.address(), Ordering::Release);
+        if code.is_environment_free() {
+            // SAFETY: as above.
+            let codes =
+                unsafe { slice::from_raw_parts(library.environment_free_codes, library.count as usize) };
+            codes[function as usize].store(code.address(), Ordering::Release);
+        }
         // It stays as long as the process does.
         std::mem::forget(code);
     }

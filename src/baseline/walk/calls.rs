@@ -8,12 +8,34 @@ use crate::baseline::assembler::{
 use crate::baseline::values::WaitingValue;
 use crate::host::{Builtin, Intrinsic, pure_symbol};
 use crate::processor::Processor;
+use crate::sema::checked::CheckedNode;
+use crate::syntax::operator::BinaryOp;
 
 impl Walk<'_> {
     /// Returns whether a call of a callee is one of a function of the program.
     pub(super) fn is_call(&self, index: u32) -> bool {
         let callee = self.function.callees[index as usize];
         !self.direct.contains_key(&(callee.name, callee.arity))
+    }
+
+    /// Returns whether a node may be compiled to a call, be it of a routine of the process.
+    pub(super) fn calls_out(&self, at: usize) -> bool {
+        let nodes = &self.function.nodes;
+        let after_number = || at.checked_sub(1).is_some_and(|at| matches!(nodes[at], CheckedNode::Number(_)));
+        match nodes[at] {
+            CheckedNode::Call(index) => {
+                let callee = self.function.callees.get(index as usize);
+                let direct = callee.and_then(|callee| self.direct.get(&(callee.name, callee.arity)));
+                match direct {
+                    Some(Builtin::Instruction(intrinsic)) => *intrinsic == Intrinsic::Fmod,
+                    Some(builtin) => !(builtin.is_pow() && after_number()),
+                    None => true,
+                }
+            }
+            CheckedNode::Binary(BinaryOp::Power) => !after_number(),
+            CheckedNode::Binary(op) => op == BinaryOp::Remainder,
+            _ => false,
+        }
     }
 
     pub(super) fn call(&mut self, index: u32) -> WalkResult<()> {
@@ -29,7 +51,9 @@ impl Walk<'_> {
         self.pass(callee.arity as usize)?;
         self.code.copy_word(Register::Rdi, Register::Rbx);
         let names = self.names;
+        self.save_locals();
         self.code.call_slot(Symbol::Slot(&names.text(callee.name), callee.arity));
+        self.restore_locals();
         self.push_accumulator();
         Ok(())
     }
@@ -37,7 +61,9 @@ impl Walk<'_> {
     /// Calls a routine of the process, which takes values only.
     pub(super) fn call_routine(&mut self, symbol: &str, arity: usize) -> WalkResult<()> {
         self.pass(arity)?;
+        self.save_locals();
         self.code.call_routine(symbol);
+        self.restore_locals();
         self.push_accumulator();
         Ok(())
     }
@@ -101,7 +127,7 @@ impl Walk<'_> {
             return self.call_routine(routine, 1);
         }
         self.pass(1)?;
-        self.code.round(rounding, ACCUMULATOR, ACCUMULATOR);
+        self.code.round(rounding, ACCUMULATOR);
         self.push_accumulator();
         Ok(())
     }

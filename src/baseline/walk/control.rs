@@ -3,7 +3,7 @@
 use super::{ACCUMULATOR, OTHER, Walk, WalkResult, missing};
 use crate::abi::{self, REGISTERS, Symbol};
 use crate::baseline::assembler::{ADDSD, JumpCondition, MachineOperand, Place, Register};
-use crate::baseline::constructs::{CodeConstruct, Loop, Rare, RareEvent};
+use crate::baseline::constructs::{CodeConstruct, Loop, LoopDecision, Rare, RareEvent};
 use crate::baseline::values::WaitingValue;
 use crate::sema::checked::CheckedNode;
 use crate::syntax::operator::BinaryOp;
@@ -101,8 +101,7 @@ impl Walk<'_> {
         if let Some(most) = self.hot_after.filter(|most| *most >= MANY_ITERATIONS)
             && self.with_calls.contains(&self.at)
         {
-            let iterations = self.frame.iterations();
-            self.code.set_memory(Register::Rbp, iterations, most - FIRST_ITERATIONS);
+            self.set_iterations(most - FIRST_ITERATIONS);
         }
         let height = self.values.len();
         self.values.push(WaitingValue::Step);
@@ -114,25 +113,21 @@ impl Walk<'_> {
             height,
             enter,
             condition: here,
+            is_around_loops: false,
             decision: None,
-            step: here,
+            next: here,
             body: here,
         }));
         Ok(())
     }
 
-    /// Returns the loops, by their [`CheckedNode::ForVariable`], that call functions, which may take
-    /// long.
-    pub(super) fn loops_with_calls(&self) -> FxHashSet<usize> {
+    /// Returns the loops, by their [`CheckedNode::ForVariable`], in which a node is a call of such
+    /// a kind.
+    pub(super) fn loops_with(&self, is_call: impl Fn(usize) -> bool) -> FxHashSet<usize> {
         let (mut found, mut open) = (FxHashSet::default(), Vec::new());
         for (at, node) in self.function.nodes.iter().enumerate() {
             match node {
                 CheckedNode::ForVariable(_) => open.push((at, false)),
-                CheckedNode::Call(index) if self.is_call(*index) => {
-                    if let Some((_, calls)) = open.last_mut() {
-                        *calls = true;
-                    }
-                }
                 CheckedNode::For => {
                     if let Some((begin, true)) = open.pop() {
                         found.insert(begin);
@@ -141,10 +136,44 @@ impl Walk<'_> {
                         }
                     }
                 }
+                _ if is_call(at) => {
+                    if let Some((_, calls)) = open.last_mut() {
+                        *calls = true;
+                    }
+                }
                 _ => {}
             }
         }
         found
+    }
+
+    /// Returns how much the loops that call nothing use each local: each node counts eight times as
+    /// much for each such loop around it.
+    pub(super) fn uses_in_loops(&self) -> Vec<u32> {
+        let with_calls = self.loops_with(|at| self.calls_out(at));
+        let (mut uses, mut open, mut depth) = (vec![0_u32; self.function.locals as usize], Vec::new(), 0_u32);
+        for (at, node) in self.function.nodes.iter().enumerate() {
+            match node {
+                CheckedNode::ForVariable(_) => {
+                    let calls_nothing = !with_calls.contains(&at);
+                    depth += u32::from(calls_nothing);
+                    open.push(calls_nothing);
+                }
+                CheckedNode::For => depth -= u32::from(open.pop() == Some(true)),
+                _ => {}
+            }
+            let (CheckedNode::Local(local)
+            | CheckedNode::SetLocal(local)
+            | CheckedNode::Bind(local)
+            | CheckedNode::ForVariable(local)) = *node
+            else {
+                continue;
+            };
+            if let Some(uses) = uses.get_mut(local as usize).filter(|_| depth > 0) {
+                *uses = uses.saturating_add(8_u32.saturating_pow(depth));
+            }
+        }
+        uses
     }
 
     fn innermost_loop(&mut self) -> WalkResult<&mut Loop> {
@@ -157,21 +186,59 @@ impl Walk<'_> {
     pub(super) fn loop_condition(&mut self) -> WalkResult<()> {
         let truth = self.pop_truth()?;
         let leave = truth.branch(&mut self.code, false);
-        let go_on = self.code.jump();
+        let is_around_loops = self.innermost_loop()?.is_around_loops;
+        let step = self.simple_step().filter(|_| !is_around_loops);
+        let increment = if step.is_some() { None } else { Some(self.code.jump()) };
         let here = self.code.here();
         let innermost = self.innermost_loop()?;
-        innermost.decision = Some((leave, go_on));
-        innermost.step = here;
+        innermost.decision = Some(LoopDecision { leave, increment });
+        let &mut Loop { node, variable, height, condition, .. } = innermost;
+        innermost.next = if step.is_some() { condition } else { here };
+        if let Some(step) = step {
+            let step = self.operand(&step, height)?;
+            self.increment(node, variable, height, step);
+        }
         Ok(())
+    }
+
+    /// Returns the step of the loop whose condition this node ends, if that is a number or a local
+    /// that never changes.
+    fn simple_step(&self) -> Option<WaitingValue> {
+        let [CheckedNode::ForCondition, step, CheckedNode::ForStep] =
+            self.function.nodes.get(self.at..self.at + 3)?
+        else {
+            return None;
+        };
+        match *step {
+            CheckedNode::Number(index) => Some(WaitingValue::Number(index)),
+            CheckedNode::Local(local) if self.frame.is_fixed(local) => Some(WaitingValue::Local(local)),
+            _ => None,
+        }
+    }
+
+    /// Compiles adding the step of a loop to its variable, and counting an iteration.
+    fn increment(&mut self, node: usize, variable: u32, height: usize, step: MachineOperand) {
+        if let Some(register) = self.frame.register(variable) {
+            self.code.vector(ADDSD, register, step);
+        } else {
+            let variable = self.frame.local(variable);
+            self.code.load(OTHER, MachineOperand::At(Register::Rbp, variable));
+            self.code.vector(ADDSD, OTHER, step);
+            self.code.store(Register::Rbp, variable, OTHER);
+        }
+        self.count_iteration(node, height);
     }
 
     pub(super) fn loop_step(&mut self) -> WalkResult<()> {
         let step = self.pop()?;
-        let operand = self.operand(&step, self.values.len())?;
-        let &mut Loop { height, condition, .. } = self.innermost_loop()?;
-        let place = self.frame.value(height);
-        self.copy(operand, Register::Rbp, place);
-        self.code.jump_to(condition);
+        let innermost = self.innermost_loop()?;
+        let (height, condition) = (innermost.height, innermost.condition);
+        if innermost.next != condition {
+            let operand = self.operand(&step, self.values.len())?;
+            let place = self.frame.value(height);
+            self.copy(operand, Register::Rbp, place);
+            self.code.jump_to(condition);
+        }
         let here = self.code.here();
         self.innermost_loop()?.body = here;
         Ok(())
@@ -181,17 +248,21 @@ impl Walk<'_> {
         self.pop()?;
         self.poll();
         let Some(CodeConstruct::Loop(innermost)) = self.open.pop() else { return Err(missing()) };
-        let Loop { node, variable, height, enter, decision, step, body, .. } = innermost;
-        let (leave, go_on) = decision.ok_or_else(missing)?;
-        self.code.jump_to(step);
-        self.code.bind([go_on]);
-        let (variable, step) = (self.frame.local(variable), self.frame.value(height));
-        self.code.load(OTHER, MachineOperand::At(Register::Rbp, variable));
-        self.code.vector(ADDSD, OTHER, MachineOperand::At(Register::Rbp, step));
-        self.code.store(Register::Rbp, variable, OTHER);
+        for open in &mut self.open {
+            if let CodeConstruct::Loop(Loop { decision: None, is_around_loops, .. }) = open {
+                *is_around_loops = true;
+            }
+        }
+        let Loop { node, variable, height, enter, decision, next, body, .. } = innermost;
+        let LoopDecision { leave, increment } = decision.ok_or_else(missing)?;
+        self.code.jump_to(next);
+        if let Some(increment) = increment {
+            self.code.bind([increment]);
+            let step = MachineOperand::At(Register::Rbp, self.frame.value(height));
+            self.increment(node, variable, height, step);
+            self.code.jump_to(body);
+        }
         self.pop()?;
-        self.count_iteration(node);
-        self.code.jump_to(body);
         self.code.bind_to(enter, body);
         self.code.bind(leave);
         self.code.zero(ACCUMULATOR);
@@ -199,16 +270,26 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Compiles setting the count of iterations.
+    pub(super) fn set_iterations(&mut self, count: u32) {
+        match self.frame.iterations_register() {
+            Some(register) => self.code.set(register, count),
+            None => self.code.set_memory(Register::Rbp, self.frame.iterations(), count),
+        }
+    }
+
     /// Compiles the count of an iteration of the loop of a node, which leaves the loop once
-    /// there is OSR code to go on in. The code for that grows with the number of values
+    /// there is OSR code to go on in; the values below a height are live across it. The code for that grows with the number of values
     /// that are passed on: with hundreds of loops and locals, some loops stay here.
-    fn count_iteration(&mut self, node: usize) {
-        let passed = self.function.locals as usize + self.values.len();
+    fn count_iteration(&mut self, node: usize, height: usize) {
+        let passed = self.function.locals as usize + height;
         let Some(room) = self.room.as_mut().filter(|room| passed <= **room) else { return };
         *room -= passed;
         let Some(most) = self.hot_after else { return };
-        let iterations = self.frame.iterations();
-        self.code.count(Register::Rbp, iterations, most.max(1));
+        match self.frame.iterations_register() {
+            Some(register) => self.code.count_in_register(register, most.max(1)),
+            None => self.code.count(Register::Rbp, self.frame.iterations(), most.max(1)),
+        }
         let enter = vec![self.code.jump_if(JumpCondition::Equal)];
         let back = self.code.here();
         let known = |(height, value): (usize, &WaitingValue)| Some((value.again()?, height));
@@ -216,7 +297,7 @@ impl Walk<'_> {
             CodeConstruct::Loop(Loop { decision: None, height, .. }) => Some((WaitingValue::Step, *height)),
             _ => None,
         };
-        let live = self.values.iter().enumerate().filter_map(known);
+        let live = self.values[..height].iter().enumerate().filter_map(known);
         let live = live.chain(self.open.iter().filter_map(step)).collect();
         self.rare.push(Rare { enter, back, what: RareEvent::HotLoop { node, live } });
     }
@@ -248,7 +329,9 @@ impl Walk<'_> {
     /// Calls a routine of the runtime, given by its offset in the header.
     fn call_runtime(&mut self, routine: usize) {
         self.code.copy_word(Register::Rdi, Register::Rbx);
+        self.save_locals();
         self.code.call_at(Register::Rbx, routine as i32);
+        self.restore_locals();
     }
 
     /// Asks for OSR code, and calls it if it is ready, with the locals and the values that
@@ -261,7 +344,10 @@ impl Walk<'_> {
         let ready = self.code.jump_if(JumpCondition::NotEqual);
         let most = self.hot_after.unwrap_or(0).max(1);
         self.code.subtract_from(most, Register::Rdx);
-        self.code.store_half(Register::Rbp, self.frame.iterations(), Register::Rdx);
+        match self.frame.iterations_register() {
+            Some(register) => self.code.copy_word(register, Register::Rdx),
+            None => self.code.store_half(Register::Rbp, self.frame.iterations(), Register::Rdx),
+        }
         self.code.jump_to(back);
         self.code.bind([ready]);
         self.code.copy_word(Register::Rsi, Register::Rax);

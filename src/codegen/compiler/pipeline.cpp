@@ -9,6 +9,7 @@
 
 #include "branch_selects.h"
 #include "pair_calls.h"
+#include "static_rounding.h"
 
 #include "llvm-c/Core.h"
 #include "llvm-c/TargetMachine.h"
@@ -219,6 +220,8 @@ struct Passes {
   RowsApart Apart;
   PassBuilder PB;
   ModulePassManager MPM;
+  /// What is only for the code generator, and not for readers of IR.
+  ModulePassManager Last;
 
   explicit Passes(TargetMachine *TM)
       : PB(TM, tuning(), std::nullopt, &Callbacks) {
@@ -277,6 +280,7 @@ struct Passes {
       MPM.addPass(createModuleToFunctionPassAdaptor(BranchSelectsPass(TM)));
       MPM.addPass(RowsApart::Begin(Apart, /*Applies=*/false));
     }
+    Last.addPass(createModuleToFunctionPassAdaptor(StaticRoundingPass(TM)));
   }
 
   /// What LLVM's own pipelines have before they inline: without it, the branches of
@@ -358,8 +362,13 @@ struct Passes {
     return FPM;
   }
 
-  void run(Module &M) {
-    MPM.run(M, MAM);
+  void run(Module &M) { run(M, MPM); }
+
+  void runLast(Module &M) { run(M, Last); }
+
+private:
+  void run(Module &M, ModulePassManager &Passes) {
+    Passes.run(M, MAM);
     LAM.clear();
     FAM.clear();
     CGAM.clear();
@@ -569,17 +578,22 @@ void kal_pipeline_optimize(void *P, LLVMModuleRef M) {
   pipeline(P)->IR.run(*unwrap(M));
 }
 
+/// Makes functions of an optimised module say how they round.
+void kal_pipeline_round(void *P, LLVMModuleRef M) {
+  pipeline(P)->IR.runLast(*unwrap(M));
+}
+
 /// Makes the small functions of an optimised module that do not use their context begin with
-/// the eight bytes of ContextFree, an instruction without effect.
-void kal_pipeline_mark(LLVMModuleRef M, uint64_t ContextFree) {
+/// the eight bytes of ContextFree, an instruction without effect; those that say how they round
+/// with the eight bytes of EnvironmentFree.
+void kal_pipeline_mark(LLVMModuleRef M, uint64_t ContextFree,
+                       uint64_t EnvironmentFree) {
   for (Function &F : *unwrap(M)) {
-    if (F.isDeclaration() || F.hasLocalLinkage() || F.arg_empty())
+    if (!isContextFree(F))
       continue;
-    // Frames of others may be so large that the context is asked whether they fit.
-    bool IsSmall = F.getInstructionCount() <= 512;
-    if (IsSmall && F.getArg(0)->use_empty())
-      F.setPrologueData(
-          ConstantInt::get(Type::getInt64Ty(F.getContext()), ContextFree));
+    uint64_t Mark =
+        F.hasFnAttribute(StaticRounding) ? EnvironmentFree : ContextFree;
+    F.setPrologueData(ConstantInt::get(Type::getInt64Ty(F.getContext()), Mark));
   }
 }
 

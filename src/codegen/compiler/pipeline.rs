@@ -5,7 +5,7 @@
 //! copied before its next use.
 #![allow(unsafe_code)]
 
-use crate::abi::CONTEXT_FREE;
+use crate::abi::{CONTEXT_FREE, ENVIRONMENT_FREE};
 use crate::codegen::error::CodegenError;
 use crate::codegen::options::Level;
 use crate::process;
@@ -34,7 +34,8 @@ unsafe extern "C" {
     fn kal_pipeline_dispose(pipeline: *mut c_void);
     fn kal_pipeline_prepare(pipeline: *mut c_void, module: LLVMModuleRef, keep_names: bool);
     fn kal_pipeline_optimize(pipeline: *mut c_void, module: LLVMModuleRef);
-    fn kal_pipeline_mark(module: LLVMModuleRef, context_free: u64);
+    fn kal_pipeline_round(pipeline: *mut c_void, module: LLVMModuleRef);
+    fn kal_pipeline_mark(module: LLVMModuleRef, context_free: u64, environment_free: u64);
     fn kal_pipeline_emit(
         pipeline: *mut c_void,
         module: LLVMModuleRef,
@@ -124,10 +125,17 @@ impl Pipeline {
         unsafe { kal_pipeline_optimize(self.0.as_ptr(), module.as_mut_ptr()) }
     }
 
-    /// Marks the [context-free](CONTEXT_FREE) bodies of an optimised module.
+    /// Makes functions of an optimised module say how they round, where all of their instructions can.
+    pub(super) fn round(&mut self, module: &Module<'_>) {
+        // SAFETY: both are alive, and `&mut self` makes this the only use.
+        unsafe { kal_pipeline_round(self.0.as_ptr(), module.as_mut_ptr()) }
+    }
+
+    /// Marks the [context-free](CONTEXT_FREE) and the [environment-free](ENVIRONMENT_FREE) bodies of
+    /// an optimised module.
     pub(super) fn mark(&mut self, module: &Module<'_>) {
         // SAFETY: it is alive, and `&mut self` makes this the only use.
-        unsafe { kal_pipeline_mark(module.as_mut_ptr(), CONTEXT_FREE) }
+        unsafe { kal_pipeline_mark(module.as_mut_ptr(), CONTEXT_FREE, ENVIRONMENT_FREE) }
     }
 
     /// Emits the module as an object file.
