@@ -92,6 +92,9 @@ pub struct Config {
     pub(crate) is_for_image: bool,
     /// Whether only clones are compiled then: the functions that gain from what the processor has.
     pub(crate) only_clones: bool,
+    /// Whether functions that do not use their context are compiled to be called in whatever
+    /// floating-point environment, where the processor has AVX-512.
+    pub(crate) rounds_statically: bool,
     /// What contexts begin with.
     pub(crate) prelude: Option<Arc<Prelude>>,
     /// Whether programs are preludes: they have no effects outside of their context.
@@ -134,6 +137,7 @@ impl Config {
             lanes: None,
             is_for_image: false,
             only_clones: false,
+            rounds_statically: false,
             prelude: None,
             is_for_prelude: false,
             hosts: Vec::new(),

@@ -175,6 +175,7 @@ impl ImageBuilder {
         for (features, base) in targets {
             let mut config = self.config.clone().for_image(Processor::Portable(features));
             config.only_clones = base.is_some();
+            config.rounds_statically = !self.exports.is_empty();
             if prelude.is_some() {
                 config.prelude.clone_from(&prelude);
             }

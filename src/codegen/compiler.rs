@@ -166,26 +166,26 @@ impl Compiler {
             Loops::None
         };
         self.make_for(options.processor);
-        self.compile(level, loops, lower, listing)
+        self.compile(options, loops, lower, listing)
     }
 
     /// Creates a module, fills it with `lower`, and compiles it to an object file
     /// or as listed.
     fn compile(
         &mut self,
-        level: Level,
+        options: CompileOptions,
         loops: Loops,
         lower: impl for<'c> FnOnce(&Module<'c>) -> Result<()>,
         listing: Option<Listing>,
     ) -> Result<Vec<u8>> {
         static USED: [AtomicBool; 4] = [const { AtomicBool::new(false) }; 4];
-        let used = &USED[level as usize];
+        let used = &USED[options.level as usize];
         if used.load(Ordering::Acquire) {
-            return self.compile_again(level, loops, lower, listing);
+            return self.compile_again(options, loops, lower, listing);
         }
         // On the first use of a level, LLVM builds tables that other threads
         // wait for and that the exit of the process destroys.
-        let result = process::within(Activity::Steady, || self.compile_again(level, loops, lower, listing));
+        let result = process::within(Activity::Steady, || self.compile_again(options, loops, lower, listing));
         if !used.swap(true, Ordering::AcqRel) {
             process::watch_exit();
         }
@@ -194,13 +194,13 @@ impl Compiler {
 
     fn compile_again(
         &mut self,
-        level: Level,
+        options: CompileOptions,
         loops: Loops,
         lower: impl for<'c> FnOnce(&Module<'c>) -> Result<()>,
         listing: Option<Listing>,
     ) -> Result<Vec<u8>> {
         self.refresh();
-        let machine = pipeline_for(&mut self.machines, self.processor, level, loops)?;
+        let machine = pipeline_for(&mut self.machines, self.processor, options.level, loops)?;
         let module = self.context.create_module("kal");
         machine.pipeline.prepare(&module, listing.is_some());
         lower(&module)?;
@@ -214,7 +214,9 @@ impl Compiler {
         if listing == Some(Listing::Ir) {
             return Ok(module.print_to_string().to_bytes().to_vec());
         }
-        machine.pipeline.round(&module);
+        if options.rounds_statically {
+            machine.pipeline.round(&module);
+        }
         if listing == Some(Listing::Assembly) {
             // A mark would be a number between instructions.
             return machine.assembly(&module);

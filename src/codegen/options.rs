@@ -11,6 +11,10 @@ pub struct CompileOptions {
     pub counts_fuel: bool,
     /// What it is for.
     pub processor: Processor,
+    /// Whether functions that do not use their context say themselves how they round, where the
+    /// processor has AVX-512: the host calls them more quickly then. They take a third more to compile,
+    /// and compute the same, so this is no part of their identity.
+    pub rounds_statically: bool,
 }
 
 /// A form in which compiled functions can be listed.

@@ -50,6 +50,7 @@ impl Engine {
                 level: shared.config.level,
                 counts_fuel: shared.config.limits.fuel.is_some(),
                 processor: shared.config.processor,
+                rounds_statically: shared.config.rounds_statically,
             },
             tier_up: match shared.config.mode {
                 Mode::Lazy | Mode::Tiered => shared.config.tier_up,
