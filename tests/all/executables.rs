@@ -28,6 +28,8 @@ pub(crate) fn runtime() -> &'static Path {
                 "--target-dir",
             ])
             .arg(&target)
+            // As `make runtime` does.
+            .env("RUSTFLAGS", "")
             .current_dir(directory(""))
             .output()
             .expect("cargo starts");
