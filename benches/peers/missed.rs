@@ -49,6 +49,10 @@ pub fn reason(row: &str, contestant: &str) -> &'static str {
         ("sum of 1/i² to 5·10⁸", "kal") | ("Collatz to 3·10⁵, with fmod", _) => {
             "by less than two runs differ."
         }
+        ("the tutorial's fibi(4·10⁸)" | "Mandelbrot, 1000 x 1000 x 255, tiered", _) => {
+            "LLVM starts and compiles beside the program, on the other thread of the same core, for 10 to 20 ms; the \
+             rest of the time runs of the same code differ by a tenth from one minute to another."
+        }
         ("Mandelbrot in the debugger, a breakpoint not hit", _) => {
             "the debugger may stop in every function, so nothing is inlined, and what a call computes is not computed \
              ahead, in strips. Next: code with what is inlined until a breakpoint is set in it."
