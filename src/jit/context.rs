@@ -272,11 +272,15 @@ impl JitContext {
     /// Returns whether a function is compiled when all are.
     fn is_prepared(&self, function: &Arc<CheckedFunction>) -> bool {
         let gains = || {
-            let plan = self.bindings.plan(&self.jit, function, None);
-            let Assumptions { inlined, builtins } = &plan.assumptions;
-            gains_from_features(function, inlined, builtins)
+            let Assumptions { inlined, builtins } = self.assumptions(function);
+            gains_from_features(function, &inlined, &builtins)
         };
         !self.jit.options.only_clones || gains()
+    }
+
+    /// Returns what the code of a function would assume, with what is inlined into it.
+    fn assumptions(&self, function: &Arc<CheckedFunction>) -> Assumptions {
+        self.bindings.plan(&self.jit, function, None).assumptions
     }
 
     /// Compiles an expression, without running it.
@@ -305,11 +309,11 @@ impl JitContext {
     /// # Errors
     /// As [`prepare_those`](Self::prepare_those).
     pub fn prepare_exports(&self, is_exported: &dyn Fn(Name) -> bool) -> Result<(), Failure> {
-        self.prepare_if(&|function| {
-            let plan = self.bindings.plan(&self.jit, function, None);
-            let Assumptions { inlined, builtins } = &plan.assumptions;
-            is_exported(function.name) && may_round_statically(function, inlined, builtins)
-        })
+        let may_round = |function: &Arc<CheckedFunction>| {
+            let Assumptions { inlined, builtins } = self.assumptions(function);
+            may_round_statically(function, &inlined, &builtins)
+        };
+        self.prepare_if(&|function| is_exported(function.name) && may_round(function))
     }
 
     /// Compiles some of the pending definitions, on all workers, and waits for them.
