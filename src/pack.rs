@@ -230,7 +230,8 @@ impl Pack {
         let text = text.filter(|text| is_large(text.bytes) || code.is_some() && text.bytes > 0);
         let in_memory = code.or(text).map_or(size, |first| first.start);
         let in_memory = usize::try_from(in_memory).ok().filter(|_| in_memory <= size).ok_or(missing)?;
-        let (mut whole, range) = process::zeros(in_memory);
+        let no_memory = Damage { what: "there is no memory for it", at: 0 };
+        let (mut whole, range) = process::zeros(in_memory).ok_or(no_memory)?;
         let contents = &mut whole[range.clone()];
         read(contents, 0).ok_or(missing)?;
         if contents.get(..TABLES) != Some(&first[..]) {

@@ -26,7 +26,7 @@ mod worker;
 #[cfg(feature = "cli")]
 pub use apart::leave_to_child;
 pub use cell::SteadyCell;
-pub use memory::{room, zeros};
+pub use memory::zeros;
 pub use owned::OfProcess;
 pub use thread::spawn;
 pub use thread_identity::ThreadIdentity;

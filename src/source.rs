@@ -4,7 +4,11 @@
 //! [`Span`] is a range of its bytes. Lines and columns are computed when a
 //! diagnostic is drawn, never stored. Nothing here reads files.
 
+mod content;
+
 use crate::process::SteadyCell;
+pub(crate) use content::Content;
+use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,13 +43,12 @@ impl Span {
 
 /// A text and the name it is shown under: a path, `<stdin>`, `<eval>`.
 /// Cheap to clone; compares by identity.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Source(Arc<Text>);
 
-#[derive(Debug)]
 struct Text {
     name: String,
-    content: String,
+    content: Content,
     /// Line and column of its beginning.
     first: (usize, usize),
     /// The folder that it was read from.
@@ -67,14 +70,20 @@ impl Source {
     /// Creates a source whose text is from a file or a stream: a byte order
     /// mark at its start is removed.
     pub fn read(name: impl Into<String>, text: String) -> Self {
-        Self::new(name, without_mark(text))
+        Self::of_file(name, Content::from(text).without_mark(), None)
     }
 
     /// Creates a source that is a part of a longer text: it begins there at
     /// this line and column, both counted from 1.
     pub fn starting_at(name: impl Into<String>, text: impl Into<String>, first: (usize, usize)) -> Self {
-        let (name, content) = (name.into(), text.into());
+        let (name, content) = (name.into(), text.into().into());
         Self(Arc::new(Text { name, content, first, folder: None, lines_before: SteadyCell::new() }))
+    }
+
+    /// Creates a source from what was read, and the folder that its file is in.
+    pub(crate) fn of_file(name: impl Into<String>, content: Content, folder: Option<PathBuf>) -> Self {
+        let name = name.into();
+        Self(Arc::new(Text { name, content, first: (1, 1), folder, lines_before: SteadyCell::new() }))
     }
 
     /// Creates the source of a module that is part of Kal.
@@ -90,8 +99,7 @@ impl Source {
     /// Creates a source from a file of that folder, where the modules that it
     /// imports are looked for first.
     pub fn in_folder(name: impl Into<String>, text: String, folder: impl Into<PathBuf>) -> Self {
-        let (name, content, folder) = (name.into(), without_mark(text), Some(folder.into()));
-        Self(Arc::new(Text { name, content, first: (1, 1), folder, lines_before: SteadyCell::new() }))
+        Self::of_file(name, Content::from(text).without_mark(), Some(folder.into()))
     }
 
     /// Returns the folder that it was read from, if it is from a file.
@@ -155,14 +163,15 @@ impl Source {
 /// What the names of modules that are part of Kal begin with.
 const STANDARD_LIBRARY: &str = "<standard library>";
 
-/// Returns a text without a byte order mark at its start.
-fn without_mark(text: String) -> String {
-    text.strip_prefix('\u{FEFF}').map(str::to_owned).unwrap_or(text)
-}
-
 #[expect(clippy::naive_bytecount, reason = "the compiler vectorises it")]
 fn line_feeds(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| byte == b'\n').count()
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Source").field(&self.name()).finish()
+    }
 }
 
 impl PartialEq for Source {

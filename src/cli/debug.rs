@@ -109,8 +109,8 @@ fn load(path: &Path, context: &Context) -> Result<Loaded, LoadError> {
         return Err(LoadError::StandardInput);
     }
     let bytes = read::load(path)?;
-    if Program::is_stored(&bytes) {
-        let program = Program::from_bytes(context.engine(), &bytes);
+    if Program::is_stored(bytes.get()) {
+        let program = Program::from_bytes(context.engine(), bytes.get());
         let program = program.map_err(|error| ReadError::Stored(path.display().to_string(), error))?;
         return Ok(Loaded::Stored(program));
     }

@@ -121,7 +121,7 @@ fn input(arguments: &EmitArguments, engine: &Engine) -> Result<EmitInput, Proble
         return Ok(EmitInput::Texts(sources(&arguments.given, file)?));
     };
     let bytes = load(path)?;
-    if !Program::is_stored(&bytes) {
+    if !Program::is_stored(bytes.get()) {
         let mut sources = arguments.given.sources();
         sources.push(text(path, bytes)?);
         return Ok(EmitInput::Texts(sources));
@@ -129,7 +129,7 @@ fn input(arguments: &EmitArguments, engine: &Engine) -> Result<EmitInput, Proble
     if !arguments.given.eval.is_empty() {
         return Err(format!("{} is a stored program; omit -e", path.display()).into());
     }
-    let program = Program::from_bytes(engine, &bytes);
+    let program = Program::from_bytes(engine, bytes.get());
     let program = program.map_err(|error| ReadError::Stored(path.display().to_string(), error))?;
     Ok(EmitInput::Stored(program))
 }

@@ -93,8 +93,8 @@ fn file(path: &Path, context: &mut Context, reporter: &mut Reporter, idle: &Idle
     // It may be a slow pipe, so what was printed is shown first.
     let _ = context.output().flush();
     let result = idle.during(|| load(path)).and_then(|bytes| {
-        if Program::is_stored(&bytes) {
-            let program = Program::from_bytes(context.engine(), &bytes);
+        if Program::is_stored(bytes.get()) {
+            let program = Program::from_bytes(context.engine(), bytes.get());
             let program = program.map_err(|error| ReadError::Stored(path.display().to_string(), error))?;
             return Ok(evaluate_stored(context, &program, reporter));
         }

@@ -1,14 +1,16 @@
 //! Where modules are, and reading their files.
 
 use super::project::Project;
+use crate::bytes::{SharedBytes, StoredBytes};
 use crate::module::standard;
 use crate::process;
-use crate::source::Source;
+use crate::source::{Content, Source};
 #[cfg(feature = "cli")]
 use crate::syntax::is_name;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What the files of modules end with.
 const MODULE_ENDING: &str = "kal";
@@ -74,12 +76,28 @@ fn embedded(source: Source) -> ModulePlace {
 ///
 /// # Errors
 /// If it cannot be read.
-pub(crate) fn read_up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_up_to(file: File, limit: u64) -> io::Result<StoredBytes> {
     let expected = file.metadata().map_or(0, |data| data.len()).min(limit);
-    // One more, so that the end is found without growing.
-    let mut bytes = process::room(usize::try_from(expected).unwrap_or(0) + 1);
-    file.take(limit).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    // One more, so that the end is found.
+    let expected = usize::try_from(expected).unwrap_or(usize::MAX).saturating_add(1);
+    let (mut whole, range) = process::zeros(expected).ok_or(ErrorKind::OutOfMemory)?;
+    let (mut file, mut length) = (file.take(limit), 0);
+    while length < expected {
+        match file.read(&mut whole[range.clone()][length..]) {
+            Ok(0) => {
+                let read = range.start..range.start + length;
+                return StoredBytes::part(&(Arc::new(whole) as SharedBytes), read)
+                    .ok_or_else(|| ErrorKind::UnexpectedEof.into());
+            }
+            Ok(more) => length += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    // It grows, or does not say how long it is.
+    let mut bytes = whole[range].to_vec();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes.into())
 }
 
 /// Reads the file of a module. What it imports is looked for in its library.
@@ -94,8 +112,8 @@ pub(super) fn read(place: &ModulePlace, longest: u32) -> Result<Source, String> 
     let failed = |error: std::io::Error| format!("{name}: {error}");
     let opened = File::open(&place.file);
     let bytes = opened.and_then(|file| read_up_to(file, u64::from(longest) + 1)).map_err(failed)?;
-    let text = String::from_utf8(bytes).map_err(|error| format!("{name}: {}", error.utf8_error()))?;
-    Ok(Source::in_folder(name, text, &place.library))
+    let text = Content::new(bytes).map_err(|(error, _)| format!("{name}: {error}"))?;
+    Ok(Source::of_file(name, text.without_mark(), Some(place.library.clone())))
 }
 
 /// A module in the folder of a library.

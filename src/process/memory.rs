@@ -1,50 +1,47 @@
 //! Memory for large files.
 #![allow(unsafe_code)]
 
+use std::alloc::{Layout, alloc_zeroed};
 use std::ops::Range;
 
 /// The size of large pages in bytes, or a multiple of it.
 const LARGE: usize = 2 << 20;
 
+/// How much of a large page is worth one, in bytes: as many small pages take longer.
+const WORTH_LARGE: usize = LARGE / 4;
+
 /// The size from which it is worth asking for several pages at once, in bytes.
 const SEVERAL: usize = 128 << 10;
 
-/// Creates an empty vector with room for a number of bytes, for a file that is read. The
-/// system is asked for large pages, or for all small ones at once: it takes longer to provide
-/// these one by one than to read the file into them.
-pub fn room(bytes: usize) -> Vec<u8> {
-    let mut room = Vec::new();
-    // What is not there is found when it is used.
-    let _ = room.try_reserve_exact(bytes);
-    let spare = room.spare_capacity_mut();
-    if (SEVERAL..LARGE).contains(&bytes) {
-        advise(spare, libc::MADV_POPULATE_WRITE);
-    } else {
-        prefer_large_pages(spare);
-    }
-    room
-}
-
-/// Creates zeros in place of which a file is read, within a vector that begins before them:
-/// they begin where a large page can.
-pub fn zeros(bytes: usize) -> (Vec<u8>, Range<usize>) {
-    if bytes < LARGE {
-        return (vec![0; bytes], 0..bytes);
+/// Creates zeros in place of which a file is read, within a vector that begins before them; `None` if
+/// there is no memory for them. The system is asked for large pages, which the zeros begin with, or for
+/// all small ones at once: it takes longer to provide these one by one than to read the file into them.
+pub fn zeros(bytes: usize) -> Option<(Vec<u8>, Range<usize>)> {
+    if bytes < WORTH_LARGE {
+        let mut all = zeroed(bytes)?;
+        if bytes >= SEVERAL {
+            advise(&mut all, libc::MADV_POPULATE_WRITE);
+        }
+        return Some((all, 0..bytes));
     }
     // The system provides zeros where they are used.
-    let mut all = vec![0; bytes.next_multiple_of(LARGE) + LARGE];
+    let mut all = zeroed(bytes.checked_next_multiple_of(LARGE)?.checked_add(LARGE)?)?;
     let start = all.as_ptr().align_offset(LARGE);
     let rest = bytes % LARGE;
-    // What is left of the last large page is worth another one if it is most of it.
-    let in_large = if rest >= LARGE / 2 { bytes.next_multiple_of(LARGE) } else { bytes - rest };
-    prefer_large_pages(&mut all[start..start + in_large]);
+    let in_large = if rest >= WORTH_LARGE { bytes.next_multiple_of(LARGE) } else { bytes - rest };
+    advise(&mut all[start..start + in_large], libc::MADV_HUGEPAGE);
     advise(&mut all[start..start + bytes][in_large.min(bytes)..], libc::MADV_POPULATE_WRITE);
-    (all, start..start + bytes)
+    Some((all, start..start + bytes))
 }
 
-fn prefer_large_pages<T>(buffer: &mut [T]) {
-    if size_of_val(buffer) >= LARGE {
-        advise(buffer, libc::MADV_HUGEPAGE);
+/// Creates a vector of zeros; `None` if there is no memory for it.
+fn zeroed(bytes: usize) -> Option<Vec<u8>> {
+    let layout = Layout::array::<u8>(bytes).ok().filter(|layout| layout.size() > 0);
+    let Some(layout) = layout else { return (bytes == 0).then(Vec::new) };
+    // SAFETY: the size is not 0. The memory is as `Vec` asks for it, and all of it is initialised.
+    unsafe {
+        let memory = alloc_zeroed(layout);
+        (!memory.is_null()).then(|| Vec::from_raw_parts(memory, bytes, bytes))
     }
 }
 
@@ -71,20 +68,11 @@ mod tests {
 
     #[test]
     fn zeros_begin_where_a_large_page_can() {
-        for bytes in [0, 1, LARGE, 3 * LARGE + 1] {
-            let (all, range) = zeros(bytes);
+        for bytes in [0, 1, SEVERAL, WORTH_LARGE - 1, WORTH_LARGE, LARGE, 3 * LARGE + 1] {
+            let (all, range) = zeros(bytes).expect("there is memory");
             assert_eq!(all[range.clone()].iter().filter(|byte| **byte == 0).count(), bytes);
-            assert!(bytes < LARGE || all[range].as_ptr().align_offset(LARGE) == 0);
+            assert!(bytes < WORTH_LARGE || all[range].as_ptr().align_offset(LARGE) == 0);
         }
-    }
-
-    #[test]
-    fn room_is_empty_and_large_enough() {
-        for bytes in [0, 1, SEVERAL, LARGE, 3 * LARGE + 1] {
-            let mut room = room(bytes);
-            assert!(room.is_empty() && room.capacity() >= bytes);
-            room.resize(bytes, 7);
-            assert_eq!(room.iter().filter(|byte| **byte == 7).count(), bytes);
-        }
+        assert!([usize::MAX, usize::MAX / 2, 1 << 60].into_iter().all(|bytes| zeros(bytes).is_none()));
     }
 }

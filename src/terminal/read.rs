@@ -1,10 +1,11 @@
 //! Reading programs from files and from standard input.
 
+use crate::bytes::StoredBytes;
 use crate::error::Error;
 use crate::library::read_up_to;
 use crate::program::Program;
 use crate::saved_session::{SavedSession, is_session};
-use crate::source::Source;
+use crate::source::{Content, Source};
 use crate::syntax::lexer::LONGEST_SOURCE;
 use std::fs::File;
 use std::io::{self, Read};
@@ -33,7 +34,7 @@ pub(crate) fn read(path: &Path) -> Result<Source, ReadError> {
 }
 
 /// Reads the bytes of a file, up to the first that no source may have.
-pub(crate) fn load(path: &Path) -> Result<Vec<u8>, ReadError> {
+pub(crate) fn load(path: &Path) -> Result<StoredBytes, ReadError> {
     let failed = |error| ReadError::Io(path.display().to_string(), error);
     let file = File::open(path).map_err(failed)?;
     // A device may have no end.
@@ -41,33 +42,33 @@ pub(crate) fn load(path: &Path) -> Result<Vec<u8>, ReadError> {
 }
 
 /// Makes a source of the bytes of a file: a text, or a session, whose script it is.
-pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<Source, ReadError> {
+pub(crate) fn text(path: &Path, bytes: StoredBytes) -> Result<Source, ReadError> {
     let name = path.display().to_string();
-    if Program::is_stored(&bytes) {
+    if Program::is_stored(bytes.get()) {
         return Err(ReadError::IsStored(name));
     }
-    if is_session(&bytes) {
-        let session = SavedSession::from_bytes(&bytes);
+    if is_session(bytes.get()) {
+        let session = SavedSession::from_bytes(bytes.get());
         let session =
             session.map_err(|damage| ReadError::Stored(name.clone(), Error::DamagedSession(damage)))?;
         return Ok(Source::new(name, session.script));
     }
     let folder = path.parent().unwrap_or_else(|| Path::new(""));
-    Ok(Source::in_folder(name.clone(), decoded(name, bytes)?, folder))
+    let text = decoded(&name, bytes)?.without_mark();
+    Ok(Source::of_file(name, text, Some(folder.to_owned())))
 }
 
 /// Reads all of standard input into a source.
 pub(crate) fn standard_input() -> Result<Source, ReadError> {
-    let name = || "standard input".to_owned();
+    let name = "standard input";
     let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes).map_err(|error| ReadError::Io(name(), error))?;
-    Ok(Source::read("<stdin>", decoded(name(), bytes)?))
+    io::stdin().lock().read_to_end(&mut bytes).map_err(|error| ReadError::Io(name.to_owned(), error))?;
+    Ok(Source::of_file("<stdin>", decoded(name, bytes.into())?.without_mark(), None))
 }
 
-fn decoded(name: String, bytes: Vec<u8>) -> Result<String, ReadError> {
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..valid].iter().filter(|&&byte| byte == b'\n').count() + 1;
-        ReadError::NotText(name, line)
+fn decoded(name: &str, bytes: StoredBytes) -> Result<Content, ReadError> {
+    Content::new(bytes).map_err(|(error, bytes)| {
+        let valid = &bytes.get()[..error.valid_up_to()];
+        ReadError::NotText(name.to_owned(), valid.iter().filter(|&&byte| byte == b'\n').count() + 1)
     })
 }

@@ -170,6 +170,7 @@ const UNSAFE: &[&str] = &[
     "src/llvm.rs",
     "src/process.rs",
     "src/process/",
+    "src/source/content.rs",
     "crates/code/",
     "crates/math/src/extern_functions.rs",
     "crates/math/src/lib.rs",

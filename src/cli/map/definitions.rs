@@ -26,8 +26,8 @@ pub(super) fn define(
     }
     for path in files {
         let bytes = idle.during(|| load(path))?;
-        if Program::is_stored(&bytes) {
-            let program = Program::from_bytes(context.engine(), &bytes);
+        if Program::is_stored(bytes.get()) {
+            let program = Program::from_bytes(context.engine(), bytes.get());
             let program = program.map_err(|error| ReadError::Stored(path.display().to_string(), error))?;
             define_all(None, context, reporter, |context, each| context.run_program(&program, each))?;
         } else {
