@@ -180,11 +180,11 @@ impl<'a> Symbol<'a> {
 
     /// Parses a linker symbol; `None` if it is not an offset.
     pub fn parse(symbol: &'a str) -> Option<Self> {
-        let (rest, last) = symbol.rsplit_once('$')?;
+        let (rest, last) = split_last(symbol)?;
         if last == "variable" {
             return Some(Self::Variable(rest));
         }
-        let (function, kind) = rest.rsplit_once('$')?;
+        let (function, kind) = split_last(rest)?;
         let arity = last.parse().ok()?;
         match kind {
             "slot" => Some(Self::Slot(function, arity)),
@@ -193,6 +193,12 @@ impl<'a> Symbol<'a> {
             _ => None,
         }
     }
+}
+
+/// Returns what is before and after the last `$`, which is near the end of most symbols.
+fn split_last(symbol: &str) -> Option<(&str, &str)> {
+    let at = symbol.bytes().rposition(|byte| byte == b'$')?;
+    Some((&symbol[..at], &symbol[at + 1..]))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::sema::checked::CheckedFunction;
 use crate::source::Source;
 use crate::tier::TierUp;
 use crate::world::{StoredText, WrittenText};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ impl EngineInner {
     /// Writes the texts that `text` returns and the code that has been compiled to a cache.
     /// What was written goes to `after`.
     pub(super) fn write_packs(&self, cache: &Cache, text: CheckedTexts<'_>, after: fn(WrittenPack)) {
-        cache.write(text, &|source, stored, made| self.links(source, stored, made), after);
+        cache.write(text, &|source, stored, made| self.links(source, stored, &|_| None, made), after);
     }
 
     /// Returns packs of all texts that were read, with the code that was made for that
@@ -91,7 +91,7 @@ impl EngineInner {
         parts: PackParts,
     ) -> Vec<BuiltText> {
         let text: CheckedTexts<'_> = &|source, module| self.stored_text(source, module);
-        let links: FindLinks<'_> = &|source, stored, made| self.links(source, stored, made);
+        let links: FindLinks<'_> = &|source, stored, made| self.links(source, stored, &|_| None, made);
         cache.packs_for_image(target, parts, text, links)
     }
 
@@ -112,21 +112,27 @@ impl EngineInner {
         functions: &[Arc<CheckedFunction>],
         bytes: &mut Vec<u8>,
     ) -> Result<(), String> {
-        let identities = |function: &Arc<CheckedFunction>| {
-            [function.fingerprint(&self.names), function.shape(&self.names)]
+        let present: FxHashMap<Name, &Arc<CheckedFunction>> =
+            functions.iter().map(|function| (function.name, function)).collect();
+        let is_present = |origin: &CodeOrigin| {
+            let function = self.names.get(&origin.name).and_then(|name| present.get(&name));
+            function.is_some_and(|function| {
+                origin.function == function.fingerprint(&self.names)
+                    || origin.function == function.shape(&self.names)
+            })
         };
-        let present: FxHashSet<Fingerprint> = functions.iter().flat_map(identities).collect();
-        let is_present = |origin: &CodeOrigin| present.contains(&origin.function);
-        let links: FindLinks<'_> = &|source, stored, made| self.links(source, stored, made);
+        let present = |name: Name| present.get(&name).copied();
+        let links: FindLinks<'_> = &|source, stored, made| self.links(source, stored, &present, made);
         cache.pack_session(script, text, &is_present, links, bytes)
     }
 
     /// Returns what of the code of these names and identities is that of definitions of a
-    /// text.
-    fn links(
+    /// text. What it defines may be `known` with its identity.
+    fn links<'f>(
         &self,
         source: &Source,
         stored: StoredForm,
+        known: &dyn Fn(Name) -> Option<&'f Arc<CheckedFunction>>,
         made: &mut dyn Iterator<Item = (&str, Fingerprint)>,
     ) -> Option<CodeLinks> {
         let (jit, environment) = self.jit.get().zip(self.environment.as_ref())?;
@@ -140,6 +146,8 @@ impl EngineInner {
         let find = |name: Name| -> Option<(usize, Arc<CheckedFunction>)> {
             let item = text.find(&self.names.text(name))?;
             let present = written.as_ref().and_then(|written| written.function(item));
+            let same = |written: &CheckedFunction| known(name).filter(|known| known.is_numbered_like(written));
+            let present = present.map(|written| same(&written).cloned().unwrap_or(written));
             if let Some(function) = present.or_else(|| decoded.borrow().get(&item).cloned()) {
                 return Some((item, function));
             }

@@ -74,8 +74,10 @@ pub(super) struct SectionWriter<'f, F> {
 }
 
 impl<'f, F: Write> SectionWriter<'f, F> {
-    pub(super) fn new(file: &'f mut F, size: PieceSize) -> Self {
-        Self { file, rest: Vec::new(), len: 0, size, hashes: Vec::new() }
+    /// Begins one of that many bytes.
+    pub(super) fn new(file: &'f mut F, size: PieceSize, bytes: usize) -> Self {
+        let hashes = Vec::with_capacity(size.hash_bytes(bytes as u64));
+        Self { file, rest: Vec::with_capacity(bytes.min(STRETCH)), len: 0, size, hashes }
     }
 
     /// Adds zeros up to where code may begin.
@@ -259,7 +261,7 @@ mod tests {
         let bytes: Vec<u8> = (0..3 * STRETCH + 100).map(|at| (at * 31 / 7) as u8).collect();
         for parts in [&[0][..], &[1, PIECE], &[STRETCH - 1, STRETCH + 1, STRETCH], &[5, 2 * STRETCH + 7]] {
             let mut file = Vec::new();
-            let mut section = SectionWriter::new(&mut file, SIZE);
+            let mut section = SectionWriter::new(&mut file, SIZE, bytes.len());
             let mut from = 0;
             for until in parts.iter().copied().chain([bytes.len()]) {
                 section.write(&bytes[from..until.max(from)]).expect("there is room");
@@ -269,7 +271,7 @@ mod tests {
             assert!(file == bytes);
         }
         let mut file = Vec::new();
-        let mut section = SectionWriter::new(&mut file, PieceSize::OF_CODE);
+        let mut section = SectionWriter::new(&mut file, PieceSize::OF_CODE, 0);
         for length in [3, 64, 0, 65] {
             section.align().expect("there is room");
             section.write(&vec![1; length]).expect("there is room");

@@ -130,7 +130,7 @@ pub fn write(
     let code_start = TABLES + lengths.clone().sum::<usize>() + kept_hashes;
     // What is large is written from where it is, before what its hashes are a part of.
     to.seek(SeekFrom::Start(code_start as u64))?;
-    let mut code = SectionWriter::new(to, PieceSize::OF_CODE);
+    let mut code = SectionWriter::new(to, PieceSize::OF_CODE, code_bytes);
     let (mut fields_left, mut filled) = (fields.as_chunks::<FIELD>().0, Vec::new());
     for body in &bodies {
         code.align()?;
@@ -146,7 +146,7 @@ pub fn write(
         code.write(&filled)?;
     }
     let of_code = code.finish()?;
-    let mut of_text = SectionWriter::new(to, PieceSize::OF_TEXT);
+    let mut of_text = SectionWriter::new(to, PieceSize::OF_TEXT, text.len());
     of_text.write(text)?;
     let of_text = of_text.finish()?;
     let mut hashes = of_code[..kept_of_code].to_vec();
