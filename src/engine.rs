@@ -5,6 +5,8 @@ mod stored;
 
 use crate::abi::Variables;
 use crate::budget::{ContextBudget, ContextLimits, MemoryBudget};
+#[cfg(feature = "cli")]
+use crate::bytes::StoredBytes;
 use crate::bytes::Writer;
 use crate::cache::{BuiltText, Cache, CacheEvent, CheckedText, CheckedTexts, PackParts, WrittenPack};
 use crate::config::{Config, Mode};
@@ -209,6 +211,12 @@ impl Engine {
     /// Returns what reading a text depends on, besides the program: host functions and limits.
     pub(crate) fn reading_identity(&self) -> Fingerprint {
         reading_identity(&self.config().limits, self.names(), self.hosts())
+    }
+
+    /// Returns the text of that name in an image.
+    #[cfg(feature = "cli")]
+    pub(crate) fn text_in_images(&self, name: &str) -> Option<StoredBytes> {
+        self.0.cache.as_ref()?.text_in_images(name)
     }
 
     /// Returns the text of a module in an image.

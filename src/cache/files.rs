@@ -7,6 +7,8 @@ use super::lock::TextLock;
 use super::pack_file::{FoundPacks, OwnPack, PackFile, PackFolder, packs};
 use super::{CacheEvent, CacheOptions, CheckedText, CheckedTexts, trust};
 use crate::bytes::SharedParts;
+#[cfg(feature = "cli")]
+use crate::bytes::StoredBytes;
 use crate::codegen;
 use crate::fingerprint::Fingerprint;
 use crate::pack::links::CodeLinks;
@@ -252,6 +254,13 @@ impl Cache {
             || is_of_file && self.options.is_some()
             || self.is_session(source)
             || self.images.iter().any(|image| image.name == source.name())
+    }
+
+    /// Returns the text of that name in an image.
+    #[cfg(feature = "cli")]
+    pub fn text_in_images(&self, name: &str) -> Option<StoredBytes> {
+        let image = self.images.iter().find(|image| image.module.is_none() && image.name == name)?;
+        StoredBytes::part(&image.image, image.place.clone())
     }
 
     /// Adds what earlier runs have compiled for a file to the code that is found, and

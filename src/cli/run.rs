@@ -11,7 +11,7 @@ use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Idle;
 use crate::terminal::mistakes::{other_mistakes, syntax_errors};
 use crate::terminal::outcome::printed;
-use crate::terminal::read::{ReadError, load, text};
+use crate::terminal::read::{ReadError, load_unless_known, text};
 use crate::terminal::report::Reporter;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::ops::ControlFlow;
@@ -92,7 +92,9 @@ fn settle(context: &Context, reporter: &mut Reporter) -> Exit {
 fn file(path: &Path, context: &mut Context, reporter: &mut Reporter, idle: &Idle) -> Exit {
     // It may be a slow pipe, so what was printed is shown first.
     let _ = context.output().flush();
-    let result = idle.during(|| load(path)).and_then(|bytes| {
+    // To compare it with the text of an image takes less than to keep it.
+    let known = context.engine().text_in_images(&path.display().to_string());
+    let result = idle.during(|| load_unless_known(path, known)).and_then(|bytes| {
         if Program::is_stored(bytes.get()) {
             let program = Program::from_bytes(context.engine(), bytes.get());
             let program = program.map_err(|error| ReadError::Stored(path.display().to_string(), error))?;

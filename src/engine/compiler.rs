@@ -146,7 +146,8 @@ impl EngineInner {
         let find = |name: Name| -> Option<(usize, Arc<CheckedFunction>)> {
             let item = text.find(&self.names.text(name))?;
             let present = written.as_ref().and_then(|written| written.function(item));
-            let same = |written: &CheckedFunction| known(name).filter(|known| known.is_numbered_like(written));
+            let same =
+                |written: &CheckedFunction| known(name).filter(|known| known.is_numbered_like(written));
             let present = present.map(|written| same(&written).cloned().unwrap_or(written));
             if let Some(function) = present.or_else(|| decoded.borrow().get(&item).cloned()) {
                 return Some((item, function));

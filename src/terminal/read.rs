@@ -2,7 +2,7 @@
 
 use crate::bytes::StoredBytes;
 use crate::error::Error;
-use crate::library::read_up_to;
+use crate::library::{is_in_file, read_up_to};
 use crate::program::Program;
 use crate::saved_session::{SavedSession, is_session};
 use crate::source::{Content, Source};
@@ -35,8 +35,18 @@ pub(crate) fn read(path: &Path) -> Result<Source, ReadError> {
 
 /// Reads the bytes of a file, up to the first that no source may have.
 pub(crate) fn load(path: &Path) -> Result<StoredBytes, ReadError> {
+    load_unless_known(path, None)
+}
+
+/// Does so, unless they are those that are `known`.
+pub(crate) fn load_unless_known(path: &Path, known: Option<StoredBytes>) -> Result<StoredBytes, ReadError> {
     let failed = |error| ReadError::Io(path.display().to_string(), error);
-    let file = File::open(path).map_err(failed)?;
+    let mut file = File::open(path).map_err(failed)?;
+    if let Some(known) = known
+        && is_in_file(known.get(), &mut file).map_err(failed)?
+    {
+        return Ok(known);
+    }
     // A device may have no end.
     read_up_to(file, u64::from(LONGEST_SOURCE) + 1).map_err(failed)
 }

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::address::Address;
 use super::error::CodeError;
-use super::views::{SealedCode, Views};
+use super::views::SealedCode;
 
 /// The bytes of a page of trampolines. They start at a multiple of it.
 const PAGE: usize = 4096;
@@ -129,11 +129,7 @@ impl TrampolinePool {
         let resolver = Address::of(resolve as *const ());
         page[RESOLVER..LANDING].copy_from_slice(&resolver.get().to_le_bytes());
         page[LANDING..].copy_from_slice(&landing.get().to_le_bytes());
-        let (views, _) = Views::new(pages * PAGE, pages * PAGE, false)?;
-        let fill = |memory: &mut [u8]| {
-            memory.chunks_exact_mut(PAGE).for_each(|place| place.copy_from_slice(&page));
-        };
-        Ok(views.seal(|_, memory| fill(memory)))
+        SealedCode::repeated(&page, pages)
     }
 }
 

@@ -3,6 +3,8 @@
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 
@@ -19,6 +21,11 @@ use super::error::CodeError;
 /// Address space that is left to others if the process may have little: stacks, contexts
 /// and a compiler need some, too.
 const SPARE: usize = 450 << 20;
+
+/// How many pages of those that are all the same are in memory, and how many times these are mapped
+/// at most, unless more are needed.
+const STRETCH: usize = 8;
+const MOST_STRETCHES: usize = 32;
 
 /// Two views of a memory for code: the executable one, and the writable one right behind it.
 /// Both are unmapped when it is dropped.
@@ -69,6 +76,13 @@ pub(super) fn create_file() -> Result<OwnedFd, Errno> {
         Err(Errno::INVAL) => memfd_create("code", MemfdFlags::CLOEXEC),
         file => file,
     }
+}
+
+/// Writes all of a file.
+fn written(file: OwnedFd, bytes: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = File::from(file);
+    file.write_all(bytes)?;
+    Ok(file.into())
 }
 
 impl Views {
@@ -260,6 +274,35 @@ impl Drop for Views {
 }
 
 impl SealedCode {
+    /// Creates pages that are all the same, which are few in memory.
+    ///
+    /// # Errors
+    /// The system call that fails.
+    pub(super) fn repeated(page: &[u8], pages: usize) -> Result<Self, CodeError> {
+        // To map a stretch takes as long as to write a page.
+        let stretch = pages.min(STRETCH.max(pages.div_ceil(MOST_STRETCHES)));
+        let stretches = pages.div_ceil(stretch);
+        let part = page.repeat(stretch);
+        // Some processes may not create such files.
+        let Some(file) = create_file().ok().and_then(|file| written(file, &part).ok()) else {
+            let size = part.len() * stretches;
+            let (views, _) = Views::new(size, size, true)?;
+            return Ok(views.seal(|_, memory| {
+                memory.chunks_exact_mut(part.len()).for_each(|place| place.copy_from_slice(&part));
+            }));
+        };
+        let size = part.len() * stretches;
+        let code = Self { base: reserve(size).map_err(refused("mmap"))?, size };
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        for stretch in 0..stretches {
+            let start = code.base.as_ptr().wrapping_byte_add(stretch * part.len());
+            // SAFETY: the addresses are ours, and nothing is there yet.
+            unsafe { mmap(start, part.len(), ProtFlags::READ | ProtFlags::EXEC, flags, &file, 0) }
+                .map_err(refused("mmap"))?;
+        }
+        Ok(code)
+    }
+
     /// Returns the address of its first byte.
     pub(super) fn address(&self) -> Address {
         Address::of(self.base.as_ptr())
