@@ -78,13 +78,6 @@ pub(super) fn create_file() -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Writes all of a file.
-fn written(file: OwnedFd, bytes: &[u8]) -> io::Result<OwnedFd> {
-    let mut file = File::from(file);
-    file.write_all(bytes)?;
-    Ok(file.into())
-}
-
 impl Views {
     /// Maps two views of `size` bytes; of fewer, down to `smallest` and a multiple of it, if the
     /// process could not have [`SPARE`] addresses as well. perf(1) looks up names in
@@ -283,22 +276,28 @@ impl SealedCode {
         let stretch = pages.min(STRETCH.max(pages.div_ceil(MOST_STRETCHES)));
         let stretches = pages.div_ceil(stretch);
         let part = page.repeat(stretch);
-        // Some processes may not create such files.
-        let Some(file) = create_file().ok().and_then(|file| written(file, &part).ok()) else {
-            let size = part.len() * stretches;
-            let (views, _) = Views::new(size, size, true)?;
-            return Ok(views.seal(|_, memory| {
-                memory.chunks_exact_mut(part.len()).for_each(|place| place.copy_from_slice(&part));
-            }));
-        };
+        // Some processes may not create or run such files.
+        if let Ok(code) = Self::mapped(&part, stretches) {
+            return Ok(code);
+        }
         let size = part.len() * stretches;
-        let code = Self { base: reserve(size).map_err(refused("mmap"))?, size };
+        let (views, _) = Views::new(size, size, true)?;
+        Ok(views.seal(|_, memory| {
+            memory.chunks_exact_mut(part.len()).for_each(|place| place.copy_from_slice(&part));
+        }))
+    }
+
+    /// Writes a part to a file, and maps that a number of times.
+    fn mapped(part: &[u8], times: usize) -> io::Result<Self> {
+        let mut file = File::from(create_file()?);
+        file.write_all(part)?;
+        let size = part.len() * times;
+        let code = Self { base: reserve(size)?, size };
         let flags = MapFlags::SHARED | MapFlags::FIXED;
-        for stretch in 0..stretches {
-            let start = code.base.as_ptr().wrapping_byte_add(stretch * part.len());
+        for time in 0..times {
+            let start = code.base.as_ptr().wrapping_byte_add(time * part.len());
             // SAFETY: the addresses are ours, and nothing is there yet.
-            unsafe { mmap(start, part.len(), ProtFlags::READ | ProtFlags::EXEC, flags, &file, 0) }
-                .map_err(refused("mmap"))?;
+            unsafe { mmap(start, part.len(), ProtFlags::READ | ProtFlags::EXEC, flags, &file, 0)? };
         }
         Ok(code)
     }
