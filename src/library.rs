@@ -18,7 +18,7 @@ mod stored;
 #[cfg(feature = "cli")]
 pub(crate) use contents::ModuleContents;
 #[cfg(feature = "cli")]
-pub(crate) use find::{LibraryModule, folders_of_user, is_in_file, modules_of, read_up_to};
+pub(crate) use find::{LibraryModule, folders_of_user, modules_of, read_up_to};
 
 use crate::cache::CheckedText;
 use crate::diagnostic::suggest::nearest;

@@ -8,7 +8,7 @@ use crate::source::{Content, Source};
 #[cfg(feature = "cli")]
 use crate::syntax::is_name;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Seek};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -72,9 +72,6 @@ fn embedded(source: Source) -> ModulePlace {
     ModulePlace { library: PathBuf::new(), file: source.name().into(), embedded: Some(source) }
 }
 
-/// How much of a file is compared at a time, in bytes.
-const COMPARED: usize = 64 << 10;
-
 /// Returns what can be read from a file, up to a number of bytes.
 ///
 /// # Errors
@@ -101,31 +98,6 @@ pub(crate) fn read_up_to(file: File, limit: u64) -> io::Result<StoredBytes> {
     let mut bytes = whole[range].to_vec();
     file.read_to_end(&mut bytes)?;
     Ok(bytes.into())
-}
-
-/// Returns whether these are the bytes of a file, of which little is in memory at a time. One that has
-/// others is at its beginning again.
-///
-/// # Errors
-/// If it cannot be read.
-pub(crate) fn is_in_file(bytes: &[u8], file: &mut File) -> io::Result<bool> {
-    let data = file.metadata()?;
-    if !data.is_file() || data.len() != bytes.len() as u64 {
-        return Ok(false);
-    }
-    let mut part = vec![0; COMPARED.min(bytes.len())];
-    let mut is_next = |expected: &[u8]| match file.read_exact(&mut part[..expected.len()]) {
-        Ok(()) => Ok(part[..expected.len()] == *expected),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(error),
-    };
-    for expected in bytes.chunks(COMPARED) {
-        if !is_next(expected)? {
-            file.rewind()?;
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// Reads the file of a module. What it imports is looked for in its library.

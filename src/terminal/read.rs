@@ -2,14 +2,17 @@
 
 use crate::bytes::StoredBytes;
 use crate::error::Error;
-use crate::library::{is_in_file, read_up_to};
+use crate::library::read_up_to;
 use crate::program::Program;
 use crate::saved_session::{SavedSession, is_session};
 use crate::source::{Content, Source};
 use crate::syntax::lexer::LONGEST_SOURCE;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read, Seek};
 use std::path::Path;
+
+/// How much of a file is compared at a time, in bytes.
+const COMPARED: usize = 64 << 10;
 
 /// Why a program cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +52,31 @@ pub(crate) fn load_unless_known(path: &Path, known: Option<StoredBytes>) -> Resu
     }
     // A device may have no end.
     read_up_to(file, u64::from(LONGEST_SOURCE) + 1).map_err(failed)
+}
+
+/// Returns whether these are the bytes of a file, of which little is in memory at a time. One that has
+/// others is at its beginning again.
+///
+/// # Errors
+/// If it cannot be read.
+fn is_in_file(bytes: &[u8], file: &mut File) -> io::Result<bool> {
+    let data = file.metadata()?;
+    if !data.is_file() || data.len() != bytes.len() as u64 {
+        return Ok(false);
+    }
+    let mut part = vec![0; COMPARED.min(bytes.len())];
+    let mut is_next = |expected: &[u8]| match file.read_exact(&mut part[..expected.len()]) {
+        Ok(()) => Ok(part[..expected.len()] == *expected),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    };
+    for expected in bytes.chunks(COMPARED) {
+        if !is_next(expected)? {
+            file.rewind()?;
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Makes a source of the bytes of a file: a text, or a session, whose script it is.
