@@ -59,14 +59,10 @@ impl CheckedFunction {
     /// are the same function then, but may have been written in different places.
     pub fn is_numbered_like(&self, other: &Self) -> bool {
         // Nodes that are the same refer to no more than both have.
-        let callees = || iter::zip(&self.callees, &other.callees);
-        let numbers = || iter::zip(&self.numbers, &other.numbers);
-        self.name == other.name
-            && (self.arity(), self.locals) == (other.arity(), other.locals)
-            && self.nodes == other.nodes
+        let mut numbers = iter::zip(&self.numbers, &other.numbers);
+        self.has_shape_of(other)
             && self.functions == other.functions
-            && callees().all(|(one, other)| (one.name, one.arity) == (other.name, other.arity))
-            && numbers().all(|(one, other)| one.to_bits() == other.to_bits())
+            && numbers.all(|(one, other)| one.to_bits() == other.to_bits())
     }
 
     /// Writes a node with what it refers to. No tag is used for two kinds, so no

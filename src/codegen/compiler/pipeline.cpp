@@ -441,10 +441,10 @@ constexpr StringLiteral IdleUnoptimized[] = {
     "Unpack machine instruction bundles",
 };
 
-/// Passes that do nothing where there are no loops: those for loops; those for integers, of
-/// which such functions have none but addresses; and the scheduler, since what a function
-/// computes once is in a good order already. (It changed one in fifty functions, and the time of
-/// none. With the others, object files are the same.)
+/// Passes that do nothing where there are no loops: those for loops; those for integers and memory,
+/// of which such functions have next to none; and the scheduler, since what a function computes
+/// once is in a good order already. (It changed one in fifty functions, and the time of none.
+/// Without the others, object files are the same.)
 constexpr StringLiteral IdleWithoutLoops[] = {
     "Canonicalize Freeze Instructions in Loops",
     "Loop Strength Reduction",
