@@ -65,6 +65,8 @@ pub struct Config {
     pub(crate) tier_up: TierUp,
     pub(crate) waits_for_code: bool,
     pub(crate) keeps_texts: bool,
+    /// Whether a child of the process writes what later runs need.
+    pub(crate) leaves_writing: bool,
     pub(crate) keeps_code: bool,
     pub(crate) compile_observer: Option<CompileObserver>,
     /// Standard output if `None`.
@@ -117,6 +119,7 @@ impl Config {
             tier_up: TierUp::default(),
             waits_for_code: false,
             keeps_texts: true,
+            leaves_writing: false,
             keeps_code: false,
             compile_observer: None,
             output: None,
@@ -233,6 +236,7 @@ impl Config {
     pub(crate) fn for_image(mut self, processor: Processor) -> Self {
         (self.is_for_image, self.processor) = (true, processor);
         (self.mode, self.tier_up, self.keeps_texts) = (Mode::Lazy, TierUp::Never, false);
+        self.leaves_writing = false;
         (self.engine_cache, self.compile_observer) = (None, None);
         self
     }
@@ -338,6 +342,20 @@ impl Config {
     pub fn keep_texts(mut self, keep: bool) -> Self {
         self.keeps_texts = keep;
         self
+    }
+
+    /// Sets whether the engine's owner has a child write
+    /// what later runs need.
+    #[cfg(feature = "cli")]
+    pub(crate) fn leave_writing(mut self, leave: bool) -> Self {
+        self.leaves_writing = leave;
+        self
+    }
+
+    /// Returns whether only such a child needs what is kept for later runs, so that it can find
+    /// most of it out itself.
+    pub(crate) fn leaves_keeping(&self) -> bool {
+        self.leaves_writing && self.engine_cache.is_none() && !self.keeps_code
     }
 
     /// Sets how many threads may compile at once; at least 1.

@@ -168,6 +168,8 @@ enum Evaluation {
     Compile,
     /// They have run elsewhere.
     Skip,
+    /// The same, and what the program imports has been kept there.
+    Record,
 }
 
 /// Which outcomes the callback of a source is interested in.
@@ -595,7 +597,7 @@ impl Context {
         match self.evaluation {
             Evaluation::Run => {}
             Evaluation::Compile => return self.compile_ahead(expression).map(|()| 0.0),
-            Evaluation::Skip => return Ok(0.0),
+            Evaluation::Skip | Evaluation::Record => return Ok(0.0),
         }
         if let Some(debugger) = &self.debugger {
             debugger.begin(self.scope());

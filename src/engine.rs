@@ -36,11 +36,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// The number of checked items and bodies from which on a process that ends has a child write
-/// them: to fork takes as long as to write a third of these.
-#[cfg(feature = "cli")]
-const LEFT_TO_CHILD: usize = 1000;
-
 /// The part of Kal that contexts share: names, host functions, the compiler.
 /// Cheap to clone, and usable from any thread.
 ///
@@ -311,39 +306,6 @@ impl Engine {
         }
     }
 
-    /// Writes the texts that have been checked and the code that has been compiled since
-    /// the last time to the [cache](Config::cache), if there is one. Dropping the last
-    /// handle to an engine
-    /// does so, too. A cache that cannot be written stays as it is.
-    pub fn write_cache(&self) {
-        self.0.write_cache(drop);
-    }
-
-    /// Does so when the process is about to end, which then need not take anything apart.
-    #[cfg(feature = "cli")]
-    pub(crate) fn write_cache_at_exit(&self) {
-        self.0.write_cache(std::mem::forget);
-    }
-
-    /// Does so when the process is about to end, or has ended: a child writes what would take a
-    /// while. Other starts of the same texts wait for it. No code may be run after this.
-    #[cfg(feature = "cli")]
-    pub(crate) fn write_cache_beyond_exit(&self) {
-        let inner = &self.0;
-        let Some(cache) = &inner.cache else { return };
-        if cache.unwritten() + inner.texts.kept_items() >= LEFT_TO_CHILD {
-            let locks = cache.prepare_for_child();
-            let write = || {
-                let _locks = locks;
-                inner.write_cache(std::mem::forget);
-            };
-            if process::leave_to_child(write).is_ok() {
-                return;
-            }
-        }
-        self.write_cache_at_exit();
-    }
-
     /// Writes what was compiled of the modules in the folder of a library to that folder,
     /// or only what was checked. Returns the numbers of modules and of functions.
     ///
@@ -481,6 +443,8 @@ fn cache(config: &Config) -> Result<(Option<Arc<Cache>>, Vec<String>), Error> {
     let cache = has_one.then(|| Cache::new(config.cache.clone(), packs, config.keeps_code));
     let cache = match (cache, &config.engine_cache) {
         (Some(cache), Some(engine)) => Some(stored::load(cache.keeping_all(), engine, config)),
+        #[cfg(feature = "cli")]
+        (Some(cache), None) if config.leaves_keeping() => Some(cache.for_child()),
         (cache, _) => cache,
     };
     let cache = cache.map(Arc::new);
@@ -542,7 +506,7 @@ impl EngineInner {
         self.environment.as_ref()
     }
 
-    fn write_cache(&self, after: fn(WrittenPack)) {
+    pub(crate) fn write_cache(&self, after: fn(WrittenPack)) {
         let text: CheckedTexts<'_> = &|source, module| self.stored_text(source, module);
         self.cache.iter().for_each(|cache| self.write_packs(cache, text, after));
     }

@@ -120,7 +120,9 @@
 //! its own, ahead of the parser. That changes nothing that the program sees: words become names
 //! where they are parsed. A fork leaves such a thread behind, so in a child its owner goes on by itself, or without
 //! (`process::OfProcess`). What a long program leaves for later runs, the command has a child
-//! write when it ends (`process::leave_to_child`); the next start of that program waits for it.
+//! write when it ends (`process::leave_to_child`); the next start of that program waits for it. What
+//! that depends on, the child finds out: it reads the program again, with a record of what this
+//! asks (`Context::record`), and makes baseline code again.
 //!
 //! **What was developed ships.** An *image* is a program with its modules: their checked texts
 //! and their packs, a version for each kind of processor: complete, or clones of what gains

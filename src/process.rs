@@ -24,7 +24,7 @@ mod thread_identity;
 mod worker;
 
 #[cfg(feature = "cli")]
-pub use apart::leave_to_child;
+pub use apart::{leave_to_child, may_leave_child};
 pub use cell::SteadyCell;
 pub use memory::zeros;
 pub use owned::OfProcess;

@@ -10,12 +10,63 @@ use crate::engine::{Engine, EngineInner};
 use crate::error::Error;
 use crate::image::{self, ImageSource, WrittenVersion, target_of};
 use crate::image_builder::prepare_named;
+#[cfg(feature = "cli")]
+use crate::process;
 use crate::processor::{FeatureSet, Processor};
 use crate::source::Source;
 use crate::world::{StoredText, WrittenText};
 use std::path::Path;
 
+/// The number of checked items and bodies from which on a process that ends has a child write
+/// them: to fork takes as long as to write a third of these.
+#[cfg(feature = "cli")]
+const LEFT_TO_CHILD: usize = 1000;
+
 impl Engine {
+    /// Writes the texts that have been checked and the code that has been compiled since the last
+    /// time to the [cache](crate::Config::cache), if there is one. Dropping the last handle to an
+    /// engine does so, too. A cache that cannot be written stays as it is.
+    pub fn write_cache(&self) {
+        self.record_texts(drop);
+        self.inner().write_cache(drop);
+    }
+
+    /// Does so when the process is about to end, which then need not take anything apart.
+    #[cfg(feature = "cli")]
+    pub(crate) fn write_cache_at_exit(&self) {
+        self.record_texts(std::mem::forget);
+        self.inner().write_cache(std::mem::forget);
+    }
+
+    /// Does so when the process is about to end, or has ended: a child writes what would take a
+    /// while. Other starts of the same texts wait for it. No code may be run after this.
+    #[cfg(feature = "cli")]
+    pub(crate) fn write_cache_beyond_exit(&self) {
+        let Some(cache) = self.inner().cache() else { return };
+        let is_left = cache.unwritten() + self.texts().kept_items() >= LEFT_TO_CHILD;
+        if is_left || !self.texts().unrecorded().is_empty() {
+            let locks = cache.prepare_for_child();
+            let write = || {
+                let _locks = locks;
+                self.write_cache_at_exit();
+            };
+            if process::leave_to_child(write).is_ok() {
+                return;
+            }
+        }
+        self.write_cache_at_exit();
+    }
+
+    /// Reads programs again that were not recorded, each in a context that goes to `after`.
+    fn record_texts(&self, after: fn(Context)) {
+        for source in self.texts().unrecorded() {
+            if let Ok(mut context) = Context::without_prelude(self) {
+                context.record(&source);
+                after(context);
+            }
+        }
+    }
+
     /// Writes all texts that have been read, and their code, to a file that
     /// [`Config::engine_cache`](crate::Config::engine_cache) loads: as the compile policy of the engine's own cache says.
     /// Values of variables, and what belongs to the host, are not in it.

@@ -148,6 +148,15 @@ impl TextCache {
         process::within(Activity::Steady, || self.kept.lock().values().map(|(_, text)| text.len()).sum())
     }
 
+    /// Returns the programs that have to be read again before they are written.
+    pub(crate) fn unrecorded(&self) -> Vec<Source> {
+        let sources = |kept: &FxHashMap<KeptName, (Source, KeptText)>| {
+            let unrecorded = kept.values().filter(|(_, text)| text.is_unrecorded());
+            unrecorded.map(|(source, _)| source.clone()).collect()
+        };
+        process::within(Activity::Steady, || sources(&self.kept.lock()))
+    }
+
     /// Takes and writes what is kept of a text.
     pub(crate) fn take_kept(&self, source: &Source, module: Option<&str>) -> Option<WrittenText> {
         let name = kept_name(source, module);

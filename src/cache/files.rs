@@ -231,6 +231,12 @@ impl Cache {
         Self { keeps_all: true, store: Arc::new(CodeStore::unlimited()), ..self }
     }
 
+    /// Makes it keep what a child of the process writes.
+    #[cfg(feature = "cli")]
+    pub fn for_child(self) -> Self {
+        Self { store: Arc::new(CodeStore::for_child()), ..self }
+    }
+
     /// Returns what code is compiled for.
     pub fn target(&self) -> Fingerprint {
         self.target
@@ -421,7 +427,7 @@ impl Cache {
             let kept = kept.unwrap_or_default();
             let kept_text = source.unwritten.take();
             let new = kept_text.or_else(|| text(&source.source, source.module.as_deref()));
-            if kept.made.is_empty() && new.is_none() {
+            if kept.made_count() == 0 && new.is_none() {
                 continue;
             }
             self.read_rest(source);
@@ -432,7 +438,7 @@ impl Cache {
                 known.and_then(|known| known.all()).is_some_and(|known| known == *text.bytes)
             };
             let mut text = new.filter(|text| !is_known(text)).unwrap_or_default();
-            if kept.made.is_empty() && text.bytes.is_empty() {
+            if kept.made_count() == 0 && text.bytes.is_empty() {
                 continue;
             }
             // One that is checked now needs the packs of the earlier one no longer.
@@ -444,7 +450,8 @@ impl Cache {
             // A pack that needs no other, but for those of the earlier text.
             let is_whole = source.packs.is_empty() || merges;
             let is_missing = |identity: &Fingerprint| earlier.is_none_or(|text| !text.has(identity));
-            let mut bodies = if is_whole { self.made_or_used(kept, is_missing) } else { kept.made };
+            let mut bodies =
+                if is_whole { self.made_or_used(kept, is_missing) } else { kept.into_made().collect() };
             if merges {
                 if text.bytes.is_empty() {
                     let all = checked_text(&source.packs).and_then(|text| text.all());
@@ -492,7 +499,7 @@ impl Cache {
         is_wanted: impl Fn(&Fingerprint) -> bool,
     ) -> Vec<MadeCode> {
         let used = kept.used();
-        let mut bodies = kept.made;
+        let mut bodies: Vec<MadeCode> = kept.into_made().collect();
         bodies.extend(used.iter().filter(|identity| is_wanted(identity)).filter_map(|used| self.used(used)));
         bodies
     }

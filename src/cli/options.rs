@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::host::sink::Output;
 use crate::image::Image;
 use crate::output::LineOutput;
+use crate::process;
 use crate::terminal::report::Colors;
 use crate::{Level, Limits, TierUp};
 use clap::{Args, ValueEnum};
@@ -317,7 +318,8 @@ impl CommonOptions {
     /// # Errors
     /// What cannot be set up, for people, or the error of the engine.
     pub(super) fn traced_engine(&self, externs: &[String]) -> Result<Engine, StartError> {
-        let mut config = self.config(externs).require_images(self.image_required);
+        let config = self.config(externs).leave_writing(process::may_leave_child());
+        let mut config = config.require_images(self.image_required);
         for path in &self.image {
             match load_image(path, self.cache().map(FileMarks::of).as_ref()) {
                 Ok(image) => config = config.image(image),

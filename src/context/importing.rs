@@ -1,7 +1,7 @@
 //! Importing: bringing modules, and the aliases of their names, into force.
 
 use super::history::Changed;
-use super::{Context, Outcome};
+use super::{Context, Evaluation, Outcome};
 use crate::config::Mode;
 use crate::debugger::Debugger;
 use crate::error::Error;
@@ -25,8 +25,8 @@ impl Context {
             // One of which a function was removed is read again.
             let known = |name| self.world.module(name).filter(|module| self.is_whole(module)).cloned();
             let front_end = self.front_end.modules;
-            ModuleReader { engine: &self.engine, program: self, known: &known, keeps: true, front_end }
-                .read(import)
+            let keeps = self.evaluation != Evaluation::Record;
+            ModuleReader { engine: &self.engine, program: self, known: &known, keeps, front_end }.read(import)
         };
         let read = read.map_err(Error::Invalid)?;
         for module in read {

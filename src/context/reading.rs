@@ -7,7 +7,7 @@
 use super::limit::Limit;
 use super::opening::OpeningSearch;
 use super::refused::RefusedNames;
-use super::{Context, Each, Error, IfUnchanged, Interest};
+use super::{Context, Each, Error, Evaluation, IfUnchanged, Interest};
 use crate::bytes::SharedParts;
 use crate::cache::CheckedText;
 use crate::config::Mode;
@@ -26,6 +26,10 @@ use crate::world::StoredText;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// What reading texts of at least this many bytes asks is recorded by a child that reads them
+/// again, if there is one: of a shorter one that would take as long as to fork.
+pub(super) const LONG: usize = 64 << 10;
 
 /// An item that can be run, or why not.
 type ItemRead = Result<Arc<CachedItem>, Error>;
@@ -129,7 +133,10 @@ impl Context {
         // What no other context is given, and no earlier run has read, goes by at once.
         let goes_by = keeps && !keeps_items && stored.is_none();
         let known = engine.stored_environment().filter(|_| goes_by);
-        let kept = known.map(|known| KeptProgram::new(known, source));
+        let kept = known.map(|known| {
+            let is_left = self.leaves_recording(source);
+            if is_left { KeptProgram::Unrecorded(0) } else { KeptProgram::new(known, source) }
+        });
         let cached = if keeps && kept.is_none() { engine.texts().text(source, is_for_later) } else { None };
         if let Some((cached, stored)) = cached.as_ref().zip(stored) {
             cached.restore(stored, keeps_items);
@@ -149,19 +156,8 @@ impl Context {
         let opening = OpeningSearch::new(cached.clone().filter(|_| may_open), interest);
         let has_parsed = self.items_read > read_before;
         self.parsed_units += u64::from(has_parsed);
-        let mut progress = Progress {
-            reader,
-            cached,
-            kept,
-            earlier,
-            items: 0,
-            end: 0,
-            last: 0,
-            opening,
-            may_take_layer,
-            has_parsed,
-            refused: RefusedNames::default(),
-        };
+        let progress = Progress::new(cached, kept, opening);
+        let mut progress = Progress { reader, earlier, may_take_layer, has_parsed, ..progress };
         let mut run = |context: &mut Self, progress: &mut Progress, item: ItemRead, is_known: bool| {
             let outcome = context.begin_item(limit.as_ref()).and(item);
             let outcome = outcome.and_then(|item| {
@@ -199,6 +195,30 @@ impl Context {
         }
         progress.opening.finish(self);
         ControlFlow::Continue(())
+    }
+
+    /// Returns whether what reading a text asks is not recorded, since it takes a child less to
+    /// read it again: it is long, and the program begins with it.
+    fn leaves_recording(&self, source: &Source) -> bool {
+        self.engine.config().leaves_keeping()
+            && source.text().len() >= LONG
+            && self.engine.mode() != Mode::Eager
+            && self.world.is_untouched(self.engine.operators())
+    }
+
+    /// Reads a program again, as the first of this context, and runs nothing of it. What reading
+    /// it asks is kept for later runs, if it meets no mistake.
+    pub(crate) fn record(&mut self, source: &Source) {
+        let Some(known) = self.engine.stored_environment().cloned() else { return };
+        self.evaluation = Evaluation::Record;
+        let kept = Some(KeptProgram::new(&known, source));
+        let mut progress = Progress::new(None, kept, OpeningSearch::new(None, Interest::Values));
+        let _source = self.begin_source();
+        let _ = self.read_rest(source, &mut progress, None, &mut |context, _, item, _| {
+            let outcome = item.and_then(|item| context.item(item.item.clone(), IfUnchanged::Replace));
+            // What could not be read to its end is not kept.
+            outcome.map_or(ControlFlow::Break(()), |_| ControlFlow::Continue(()))
+        });
     }
 
     /// Reads what follows the items that are known, and passes each item to `run`.
@@ -258,7 +278,8 @@ impl Context {
         }
         let read = match parsed {
             Ok(item) => {
-                let checked = self.check(&item, parser, progress.cached.is_some() || progress.kept.is_some());
+                let is_recorded = progress.kept.as_ref().is_some_and(KeptProgram::is_recorded);
+                let checked = self.check(&item, parser, progress.cached.is_some() || is_recorded);
                 checked.map(|(checked, record)| (checked, record, item.span.end))
             }
             Err(SyntaxErrors { diagnostics, .. }) => Err(Error::Invalid(diagnostics)),
@@ -306,6 +327,23 @@ impl Context {
 }
 
 impl Progress {
+    /// Begins a text, of which nothing is known but what is cached.
+    fn new(cached: Option<Arc<CachedText>>, kept: Option<KeptProgram>, opening: OpeningSearch) -> Self {
+        Self {
+            reader: None,
+            cached,
+            kept,
+            earlier: None,
+            items: 0,
+            end: 0,
+            last: 0,
+            opening,
+            may_take_layer: false,
+            has_parsed: false,
+            refused: RefusedNames::default(),
+        }
+    }
+
     /// Returns the next item, if it is known and means the same in a context.
     /// Goes past the opening of the text first, if that begins here: an error says
     /// that it must not begin.
@@ -374,7 +412,7 @@ impl Progress {
         let mut kept = KeptProgram::new(known, cached.source());
         for number in 0..self.items {
             let Ok(item) = text.item(number) else { return };
-            kept.add(Arc::new(item.into()));
+            kept.add(&Arc::new(item.into()));
         }
         self.kept = Some(kept);
     }
@@ -404,7 +442,7 @@ impl Progress {
     fn add(&mut self, item: CachedItem) -> Arc<CachedItem> {
         let item = Arc::new(item);
         self.end = item.end;
-        self.kept.iter_mut().for_each(|kept| kept.add(item.clone()));
+        self.kept.iter_mut().for_each(|kept| kept.add(&item));
         let Some(text) = &self.cached else { return item };
         let present = text.add(self.items, item.clone());
         self.items += 1;

@@ -303,3 +303,69 @@ fn a_call_without_a_run_is_of_the_present_definition_and_heeds_what_stops_runs()
     context.eval("def f(x y) x + y").expect("it is defined");
     assert!(f.call(&mut context, (1.0,)).is_err(), "it takes another number of arguments");
 }
+
+/// Returns a long program with all kinds of items, which calls most of what it defines.
+#[cfg(feature = "cli")]
+fn long_program() -> String {
+    let item = |n: usize| match n % 8 {
+        0 => format!("def f{n}(x y) if x < y then module.scaled(x) * {n}.5 else ¬x ⊕ y # größe {:200}", ""),
+        1 => format!("def f{n}(x) f{}(x, x + 1) + sin(x) + pi", n - 1),
+        2 => format!("def f{n}(n) for j = 1, j < n in (total = total + f{}(j))", n - 1),
+        3 => format!("total + f{}(3) + twice(sin, {n});", n - 1),
+        4 => format!("def again{}(x) x * {n} + later{n}(x)", n % 80),
+        5 => format!("def later{}(x) x - {n}", n - 1),
+        6 => format!("again{}({n}); var v{n} = {n} * 2", (n - 2) % 80),
+        _ => format!("def g{n}(x) v{} + x + total + f{}(x, 2)", n - 1, n - 7),
+    };
+    let head = "import module\nvar total = 1; extern sin(x)\ndef binary ⊕ 30 (a b) a + b * 2\n\
+                def unary ¬(x) if x then 0 else 1\ndef twice(f(x) x) f(f(x))\n";
+    let items = (0..1200).map(item).map(|item| item + "\n").collect::<String>();
+    let calls = (0..1200).filter(|n| n % 8 == 7).map(|n| format!("g{n}(1);\n")).collect::<String>();
+    format!("{head}{items}{calls}total\n")
+}
+
+/// A child reads a program again, and makes its baseline code once more: the packs that it writes are
+/// those of a run that has recorded the one and kept the other.
+#[cfg(feature = "cli")]
+#[test]
+fn what_is_left_to_a_child_is_what_was_read_and_made() {
+    let folder = tempfile::tempdir().expect("there is a folder");
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("module.kal"), "var scale = 3; def scaled(x) x * scale").expect("it is written");
+    let program = long_program();
+    assert!(program.len() > super::reading::LONG);
+    std::fs::write(at("program.kal"), &program).expect("it is written");
+    let packs_of = |leaves: bool| {
+        let cache = crate::CacheOptions::new(at("cache"), at("key"));
+        let config = Config::new()
+            .keep_texts(false)
+            .cache(cache)
+            .tier_up(TierUp::After(u32::MAX))
+            .leave_writing(leaves);
+        let engine = Engine::with_config(config).expect("an engine starts");
+        let mut context = engine.context().expect("a context starts");
+        let name = at("program.kal").display().to_string();
+        let source = Source::in_folder(name, program.clone(), folder.path());
+        context.run_all(&source).expect("it runs");
+        let left = engine.texts().unrecorded().len();
+        engine.write_cache();
+        let mut packs = Vec::new();
+        let mut folders = vec![at("cache")];
+        while let Some(inside) = folders.pop() {
+            for entry in std::fs::read_dir(inside).expect("it is a folder").flatten() {
+                match entry.path() {
+                    path if path.is_dir() => folders.push(path),
+                    path => packs.extend(std::fs::read(&path).ok().map(|bytes| (path, bytes))),
+                }
+            }
+        }
+        packs.sort();
+        std::fs::remove_dir_all(at("cache")).expect("it is there");
+        (packs, left, context.stats())
+    };
+    let (recorded, none_left, stats) = packs_of(false);
+    let (again, left, _) = packs_of(true);
+    assert!((none_left, left) == (0, 1) && stats.cache_misses > 1100, "{left} {}", stats.cache_misses);
+    assert!(recorded.len() == 2 && recorded.iter().any(|(_, pack)| pack.len() > 250_000));
+    assert!(recorded == again, "the packs are others");
+}

@@ -6,11 +6,14 @@ use super::code::LinkedBody;
 use super::code_map::CodeOwner;
 use super::symbols::BodySymbol;
 use super::tier::CompilePlan;
+use crate::baseline;
 use crate::codegen::{Body, Entry};
 use crate::fingerprint::Fingerprint;
 use crate::host::discard;
+use crate::name::Names;
 use crate::pack::origin::CodeOrigin;
 use crate::pack::portable::PortableCode;
+use crate::pack::store::{CodeRecipe, MadeCode};
 use crate::sema::checked::CheckedFunction;
 use crate::status::{Compilation, CompileObserver};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,13 +29,33 @@ pub(super) struct BodyRequest<'a> {
     pub(super) entry: Entry,
 }
 
+/// What baseline code is made of.
+struct BaselineRecipe {
+    function: Arc<CheckedFunction>,
+    plan: CompilePlan,
+    names: Arc<Names>,
+}
+
+impl CodeRecipe for BaselineRecipe {
+    fn make(&self) -> Option<MadeCode> {
+        let Self { function, plan, names } = self;
+        let request = BodyRequest { function, plan, entry: Entry::Call };
+        let code = baseline::compile(request.body(""), names, plan.options).ok()?;
+        Some((request.identity_among(names), Arc::new(code), request.origin(names)))
+    }
+}
+
 /// A linked body, and its size in bytes.
 pub(super) type MadeBody = (LinkedBody, u64);
 
 impl BodyRequest<'_> {
     /// Returns the identity of its code.
     pub(super) fn identity(&self, jit: &Jit) -> Fingerprint {
-        self.plan.identity(self.function, self.entry, &jit.names)
+        self.identity_among(&jit.names)
+    }
+
+    fn identity_among(&self, names: &Names) -> Fingerprint {
+        self.plan.identity(self.function, self.entry, names)
     }
 
     /// Returns whether the baseline compiler makes its code.
@@ -42,17 +65,23 @@ impl BodyRequest<'_> {
 
     /// Keeps its code for later runs.
     pub(super) fn keep(&self, jit: &Jit, code: PortableCode) {
-        jit.store.made(self.function.source.name(), self.identity(jit), code, self.origin(jit));
+        jit.store.made(self.function.source.name(), self.identity(jit), code, self.origin(&jit.names));
+    }
+
+    /// Returns what its baseline code is made of.
+    pub(super) fn recipe(&self, jit: &Jit) -> Arc<dyn CodeRecipe> {
+        let (function, plan, names) = (self.function.clone(), self.plan.clone(), jit.names.clone());
+        Arc::new(BaselineRecipe { function, plan, names })
     }
 
     /// Returns what its code is made of, for people.
-    fn origin(&self, jit: &Jit) -> CodeOrigin {
-        let text = |name| Box::from(&*jit.names.text(name));
-        let identity = |function: &CheckedFunction| (text(function.name), function.fingerprint(&jit.names));
+    fn origin(&self, names: &Names) -> CodeOrigin {
+        let text = |name| Box::from(&*names.text(name));
+        let identity = |function: &CheckedFunction| (text(function.name), function.fingerprint(names));
         let assumptions = &self.plan.assumptions;
         CodeOrigin {
             name: text(self.function.name),
-            function: self.plan.identity_of(self.function, &jit.names),
+            function: self.plan.identity_of(self.function, names),
             inlined: assumptions.inlined.iter().map(|function| identity(function)).collect(),
             builtins: assumptions.builtins.iter().map(|(name, _)| text(*name)).collect(),
         }

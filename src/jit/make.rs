@@ -78,7 +78,8 @@ fn make_baseline(
     let over = |limit| Failure::OverLimit { function: request.function.clone(), limit };
     let charge = budget.charge_code(code.bytes.len() as u64).map_err(over)?;
     let placed = place::place_made(jit, request, &code, charge);
-    if jit.store.keeps(request.function.source.name()) {
+    let source = request.function.source.name();
+    if jit.store.keeps(source) && !jit.store.made_again(source, code.bytes.len(), || request.recipe(jit)) {
         // What is kept until the end takes no more memory than it needs. A copy leaves the memory
         // to the next body, where one that shrinks leaves the rest, in which there is no room.
         code.bytes = code.bytes.as_slice().into();

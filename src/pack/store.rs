@@ -23,6 +23,8 @@ pub struct CodeStore {
     /// The code of all other sources, if it is kept as well.
     others: Option<Mutex<Vec<MadeCode>>>,
     is_unlimited: bool,
+    /// Whether a child makes most of the code again.
+    is_for_child: bool,
     /// The size of the code that is kept, in bytes.
     kept_bytes: AtomicUsize,
     hits: AtomicU64,
@@ -36,10 +38,24 @@ const MOST_KEPT: usize = 64 << 20;
 /// The code of a body with its identity, and what it was made of.
 pub type MadeCode = (Fingerprint, Arc<PortableCode>, CodeOrigin);
 
+/// What code of a body can be made of again, in less time than it took to keep it.
+pub trait CodeRecipe: Send + Sync {
+    /// Returns the same code once more; `None` if it cannot be made, and will be compiled by the
+    /// next run.
+    fn make(&self) -> Option<MadeCode>;
+}
+
+/// The bodies, by the number of those before, that a child makes again where one writes the code: a
+/// process writes fewer before it ends, and what more are made of would take more memory than
+/// their code, once a program has replaced them.
+const REMADE: std::ops::Range<usize> = 1000..1 << 16;
+
 /// The code that was made of the functions of one source.
 #[derive(Clone, Default)]
 pub struct KeptCode {
-    pub made: Vec<MadeCode>,
+    made: Vec<MadeCode>,
+    /// What the rest is made of.
+    recipes: Vec<Arc<dyn CodeRecipe>>,
     /// What of earlier runs was used, one by one and in blocks.
     found: FxHashSet<Fingerprint>,
     blocks: Vec<Arc<dyn FoundCode>>,
@@ -61,6 +77,16 @@ pub trait FoundCode: Send + Sync {
 }
 
 impl KeptCode {
+    /// Returns how many bodies were made.
+    pub fn made_count(&self) -> usize {
+        self.made.len() + self.recipes.len()
+    }
+
+    /// Returns the code that was made.
+    pub fn into_made(self) -> impl Iterator<Item = MadeCode> {
+        self.made.into_iter().chain(self.recipes.into_iter().filter_map(|recipe| recipe.make()))
+    }
+
     /// Returns what of earlier runs was used, each once.
     pub fn used(&self) -> FxHashSet<Fingerprint> {
         self.blocks.iter().flat_map(|block| block.identities()).chain(self.found.iter().copied()).collect()
@@ -86,6 +112,13 @@ impl CodeStore {
     /// Creates a store that keeps as much as is made.
     pub fn unlimited() -> Self {
         Self { is_unlimited: true, ..Self::default() }
+    }
+
+    /// Creates a store for a process that has a child write its code: what that is made of is kept
+    /// in its place, where the child takes less time to make it again.
+    #[cfg(feature = "cli")]
+    pub fn for_child() -> Self {
+        Self { is_for_child: true, ..Self::default() }
     }
 
     /// Sets who reads packs that are left unread.
@@ -159,11 +192,31 @@ impl CodeStore {
         self.kept(|kept| kept.get_mut(source).map(|kept| kept.blocks.push(block)));
     }
 
+    /// Keeps what the code of a function of that source can be made of, which was compiled to so
+    /// many bytes. Returns `false`, without effect, if its code is to be kept.
+    pub fn made_again(
+        &self,
+        source: &str,
+        size: usize,
+        recipe: impl FnOnce() -> Arc<dyn CodeRecipe>,
+    ) -> bool {
+        let is_left = self.is_for_child && REMADE.contains(&(self.counts().misses as usize));
+        if is_left && self.counts_one(size) {
+            let recipe = recipe();
+            self.kept(|kept| kept.get_mut(source).map(|kept| kept.recipes.push(recipe)));
+        }
+        is_left
+    }
+
+    /// Counts code that was compiled. Returns whether there is room to keep it.
+    fn counts_one(&self, size: usize) -> bool {
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        self.kept_bytes.fetch_add(size, Ordering::Relaxed) + size <= MOST_KEPT || self.is_unlimited
+    }
+
     /// Keeps code that was compiled of a function of that source, if there is room.
     pub fn made(&self, source: &str, identity: Fingerprint, code: PortableCode, origin: CodeOrigin) {
-        self.misses.fetch_add(1, Ordering::Relaxed);
-        let size = code.bytes.len();
-        if self.kept_bytes.fetch_add(size, Ordering::Relaxed) + size > MOST_KEPT && !self.is_unlimited {
+        if !self.counts_one(code.bytes.len()) {
             return;
         }
         let made = (identity, Arc::new(code), origin);
@@ -184,6 +237,7 @@ impl CodeStore {
             let others = others.iter().flat_map(|others| others.iter()).filter(wanted).cloned();
             of_files.chain(others).collect()
         });
+        all.extend(self.made_of_recipes().filter(|made| is_wanted(&made.2)));
         let earlier = self.origins_of(|_| true).into_iter().filter(|(_, origin)| is_wanted(origin));
         all.extend(
             earlier.filter_map(|(identity, origin)| {
@@ -202,7 +256,7 @@ impl CodeStore {
     /// Returns how many bodies of sources are kept that this run has made.
     #[cfg(feature = "cli")]
     pub fn unwritten(&self) -> usize {
-        self.kept(|kept| kept.values().map(|kept| kept.made.len()).sum())
+        self.kept(|kept| kept.values().map(KeptCode::made_count).sum())
     }
 
     /// Takes what is kept of a source.
@@ -224,7 +278,15 @@ impl CodeStore {
             (made.collect(), kept.values().flat_map(KeptCode::used).collect())
         });
         let found = used.iter().filter_map(|identity| Some(self.portable(identity)?.1.name.to_string()));
-        made.into_iter().chain(found).filter(|name| !name.is_empty()).collect()
+        let again = self.made_of_recipes().map(|(.., origin)| origin.name.into());
+        made.into_iter().chain(found).chain(again).filter(|name| !name.is_empty()).collect()
+    }
+
+    /// Returns the code that is to be made again.
+    fn made_of_recipes(&self) -> impl Iterator<Item = MadeCode> {
+        let recipes: Vec<_> =
+            self.kept(|kept| kept.values().flat_map(|kept| &kept.recipes).cloned().collect());
+        recipes.into_iter().filter_map(|recipe| recipe.make())
     }
 
     /// Returns the code of earlier runs of that identity, and what it was made of.

@@ -15,6 +15,12 @@ const OPEN_FILES: &str = "/proc/self/fd";
 /// The first file that is not a standard stream.
 const FIRST_FILE: RawFd = 3;
 
+/// Returns whether this process may leave a child. The first process of a container leaves none:
+/// all others end with it.
+pub fn may_leave_child() -> bool {
+    std::process::id() != 1
+}
+
 /// Forks this process, which is about to end, and returns; `work` is done in the child, in a
 /// process group of its own, so that it has no part in the signals of a terminal, and without
 /// the streams and files that this process was started with, so that nothing waits for it. The
@@ -22,10 +28,10 @@ const FIRST_FILE: RawFd = 3;
 /// It ends with the work.
 ///
 /// # Errors
-/// Those of the system; then nothing has been done. The first process of a container leaves no
-/// child: all others end with it.
+/// Those of the system, and that this process [may leave](may_leave_child) no child; then nothing
+/// has been done.
 pub fn leave_to_child(work: impl FnOnce()) -> io::Result<()> {
-    if std::process::id() == 1 {
+    if !may_leave_child() {
         return Err(io::Error::other("the first process"));
     }
     let nowhere = OpenOptions::new().read(true).write(true).open("/dev/null")?;

@@ -17,8 +17,16 @@ pub(crate) enum KeptText {
     Module(KeptModule),
 }
 
+/// A program.
+pub(crate) enum KeptProgram {
+    /// What it has been checked to be.
+    Recorded(RecordedProgram),
+    /// The number of its items: it is read again before it is written.
+    Unrecorded(usize),
+}
+
 /// A program, item by item.
-pub(crate) struct KeptProgram {
+pub(crate) struct RecordedProgram {
     writer: Box<TextWriter>,
     /// What has been read and not written.
     items: Vec<Arc<CachedItem>>,
@@ -39,11 +47,26 @@ pub(crate) struct KeptModule {
 impl KeptProgram {
     /// Begins the text of a program, which is read in that environment.
     pub(crate) fn new(environment: &Arc<StoredEnvironment>, source: &Source) -> Self {
-        Self { writer: Box::new(TextWriter::new(environment, source)), items: Vec::new(), expressions: 0 }
+        let writer = Box::new(TextWriter::new(environment, source));
+        Self::Recorded(RecordedProgram { writer, items: Vec::new(), expressions: 0 })
+    }
+
+    /// Returns whether what reading an item asks is kept with it.
+    pub(crate) fn is_recorded(&self) -> bool {
+        matches!(self, Self::Recorded(_))
     }
 
     /// Adds the next item.
-    pub(crate) fn add(&mut self, item: Arc<CachedItem>) {
+    pub(crate) fn add(&mut self, item: &Arc<CachedItem>) {
+        match self {
+            Self::Recorded(program) => program.add(item.clone()),
+            Self::Unrecorded(items) => *items += 1,
+        }
+    }
+}
+
+impl RecordedProgram {
+    fn add(&mut self, item: Arc<CachedItem>) {
         self.expressions += usize::from(!matches!(item.item, CheckedItem::Definition(..)));
         self.items.push(item);
         if self.expressions >= MOST_EXPRESSIONS {
@@ -62,15 +85,22 @@ impl KeptText {
     #[cfg(feature = "cli")]
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Program(program) => program.items.len(),
+            Self::Program(KeptProgram::Recorded(program)) => program.items.len(),
+            Self::Program(KeptProgram::Unrecorded(items)) => *items,
             Self::Module(module) => module.items.len(),
         }
     }
 
-    /// Returns it as it is written; `None` if its items take 4 GiB.
+    /// Returns whether it has to be read again before it is written.
+    pub(crate) fn is_unrecorded(&self) -> bool {
+        matches!(self, Self::Program(KeptProgram::Unrecorded(_)))
+    }
+
+    /// Returns it as it is written; `None` if its items take 4 GiB, or were not recorded.
     pub(crate) fn write(self) -> Option<WrittenText> {
         match self {
-            Self::Program(mut program) => {
+            Self::Program(KeptProgram::Unrecorded(_)) => None,
+            Self::Program(KeptProgram::Recorded(mut program)) => {
                 program.write_items();
                 program.writer.finish()
             }
