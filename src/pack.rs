@@ -28,6 +28,7 @@
 //!
 //! The hash of the code, and that of the text, is that of the hashes of these pieces.
 
+mod index;
 pub mod links;
 pub mod origin;
 mod pieces;
@@ -284,8 +285,7 @@ impl Pack {
     /// Returns the code of that identity.
     pub fn find(&self, identity: &Fingerprint) -> Option<PackedBody<'_>> {
         let all = self.all_bodies();
-        let at = all.index.binary_search_by(|entry| entry[..32].cmp(identity.as_bytes())).ok()?;
-        Some(all.get(at)?.1)
+        Some(all.get(index::number_of(all.index, identity)?)?.1)
     }
 
     /// Returns what is said of it, as JSON.
