@@ -60,7 +60,7 @@ impl Engine {
     /// Reads programs again that were not recorded, each in a context that goes to `after`.
     fn record_texts(&self, after: fn(Context)) {
         for source in self.texts().unrecorded() {
-            if let Ok(mut context) = Context::without_prelude(self) {
+            if let Ok(mut context) = Context::for_recording(self) {
                 context.record(&source);
                 after(context);
             }

@@ -7,7 +7,8 @@
 use super::limit::Limit;
 use super::opening::OpeningSearch;
 use super::refused::RefusedNames;
-use super::{Context, Each, Error, Evaluation, IfUnchanged, Interest};
+use super::{Context, Each, Error, Evaluation, FrontEnd, IfUnchanged, Interest};
+use crate::backend::Backend;
 use crate::bytes::SharedParts;
 use crate::cache::CheckedText;
 use crate::config::Mode;
@@ -206,15 +207,23 @@ impl Context {
             && self.world.is_untouched(self.engine.operators())
     }
 
-    /// Reads a program again, as the first of this context, and runs nothing of it. What reading
-    /// it asks is kept for later runs, if it meets no mistake.
+    /// Creates a context that can [record](Self::record) a program.
+    pub(crate) fn for_recording(engine: &Engine) -> Result<Self, Error> {
+        // Of all back ends, this one takes the least time for a definition.
+        let mut context = Self::over(engine, Backend::counting(engine)?, FrontEnd::WHOLE);
+        context.evaluation = Evaluation::Record;
+        Ok(context)
+    }
+
+    /// Reads a program again, as the first of a context [for that](Self::for_recording), and runs
+    /// nothing of it. What reading it asks is kept for later runs, if it meets no mistake.
     pub(crate) fn record(&mut self, source: &Source) {
         let Some(known) = self.engine.stored_environment().cloned() else { return };
-        self.evaluation = Evaluation::Record;
         let kept = Some(KeptProgram::new(&known, source));
         let mut progress = Progress::new(None, kept, OpeningSearch::new(None, Interest::Values));
         let _source = self.begin_source();
-        let _ = self.read_rest(source, &mut progress, None, &mut |context, _, item, _| {
+        let _ = self.read_rest(source, &mut progress, None, &mut |context, progress, item, _| {
+            progress.kept.iter_mut().for_each(KeptProgram::write_items);
             let outcome = item.and_then(|item| context.item(item.item.clone(), IfUnchanged::Replace));
             // What could not be read to its end is not kept.
             outcome.map_or(ControlFlow::Break(()), |_| ControlFlow::Continue(()))

@@ -63,6 +63,14 @@ impl KeptProgram {
             Self::Unrecorded(items) => *items += 1,
         }
     }
+
+    /// Writes the items that are there.
+    pub(crate) fn write_items(&mut self) {
+        match self {
+            Self::Recorded(program) => program.write_items(),
+            Self::Unrecorded(_) => {}
+        }
+    }
 }
 
 impl RecordedProgram {
