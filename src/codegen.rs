@@ -18,7 +18,7 @@ mod symbols;
 mod uniform;
 
 pub use crate::tier::Level;
-pub use body::{Body, ColumnEntry, Entry, LoopEntry};
+pub use body::{Body, CACHE_LINE, ColumnEntry, Entry, LoopEntry};
 pub use compiler::{Compiler, initialize, llvm_version, target};
 pub use cost::{cost, gains_from_features, is_large, lanes, may_loop, may_round_statically};
 pub use error::CodegenError;

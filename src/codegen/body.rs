@@ -66,6 +66,9 @@ impl Entry {
 /// stops if that is not 0. Returns the number of rows that are complete: if it has
 /// stopped, the next one was in a loop.
 ///
+/// Code that can write past the caches does so if the highest bit of `rows` is set too; then `output`
+/// is at a multiple of [`CACHE_LINE`], and who reads it on another thread needs a fence.
+///
 /// Code that counts fuel subtracts each function entry and each iteration of each row from
 /// the word at `fuel`, and stops soon after that is below 0. Other code does not read it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -74,9 +77,17 @@ pub struct ColumnEntry {
     pub lanes: u32,
     /// The parameters that have the same value in every row, by bit.
     pub every: u64,
+    /// Whether the code can write past the caches.
+    pub streams: bool,
 }
 
+/// What the address of an output is a multiple of that is written past the caches, in bytes.
+pub const CACHE_LINE: usize = 64;
+
 impl ColumnEntry {
+    /// The bit of the number of rows that asks for an output past the caches.
+    pub const STREAMED: u64 = 1 << 63;
+
     /// Returns whether a parameter has the same value in every row. Those without a bit
     /// have columns.
     pub fn is_every(self, parameter: usize) -> bool {

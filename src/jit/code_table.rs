@@ -66,10 +66,11 @@ impl CompilePlan {
                 writer.number(node);
                 writer.number(values);
             }
-            Entry::Columns(ColumnEntry { lanes, every }) => {
+            Entry::Columns(ColumnEntry { lanes, every, streams }) => {
                 writer.text("columns");
                 writer.number(lanes);
                 writer.long(every);
+                writer.byte(streams.into());
             }
         }
         Fingerprint::of(KIND, writer)

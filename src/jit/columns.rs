@@ -10,12 +10,13 @@ use super::definition::{find_body, shared};
 use super::make::make;
 use super::tier::{Assumptions, CompilePlan, Tier};
 use crate::budget::ContextBudget;
-use crate::codegen::{ColumnEntry, CompileOptions, Entry, Level, lanes};
+use crate::codegen::{CACHE_LINE, ColumnEntry, CompileOptions, Entry, Level, lanes};
 use crate::failure::Failure;
 use crate::process::SteadyCell;
 use crate::processor::Processor;
 use crate::runtime::{ColumnAddresses, run_columns};
 use crate::sema::call_graph::CallGraph;
+use crate::sema::checked::CheckedNode;
 use crate::stop::StopHandle;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -49,6 +50,18 @@ fn lanes_of(graph: &CallGraph, processor: Processor) -> u32 {
     root.map_or(1, |function| lanes(function, graph.callees(), &graph.builtins, processor))
 }
 
+/// The nodes up to which a row takes less time than to read and write it, as long as nothing is
+/// repeated and no function of the library is called.
+const FEW_NODES: usize = 1024;
+
+/// Returns whether rows of the function of a graph take less time than their memory does.
+fn waits_for_memory(graph: &CallGraph) -> bool {
+    let nodes = || graph.functions.iter().flat_map(|function| &function.nodes);
+    graph.size <= FEW_NODES
+        && graph.builtins.is_empty()
+        && !nodes().any(|node| matches!(node, CheckedNode::For))
+}
+
 impl ColumnCode {
     /// Returns the code of the function that a graph is of, found or compiled. `every` has
     /// the parameters that are the same in every row, by bit. `lanes` is how many rows it
@@ -68,7 +81,7 @@ impl ColumnCode {
     ) -> Result<Self, Failure> {
         let Some(function) = graph.root() else { return Err(Failure::internal("no function is asked for")) };
         let lanes = lanes.unwrap_or_else(|| lanes_of(graph, jit.options.code.processor));
-        let entry = ColumnEntry { lanes, every };
+        let entry = ColumnEntry { lanes, every, streams: !counts_fuel && waits_for_memory(graph) };
         let plan = plan(jit, graph, counts_fuel);
         let request = BodyRequest { function, plan: &plan, entry: Entry::Columns(entry) };
         let (parameters, values) = (function.arity() as usize, graph.variables.len());
@@ -110,6 +123,10 @@ impl ColumnCode {
     ///
     /// If it counts fuel, each function entry and iteration takes one of `fuel`; when that
     /// is below 0 the rows are not complete, whatever is returned.
+    ///
+    /// What is written past the caches, if that is `streamed`, which the entry must allow, is there
+    /// for other threads after a fence. Computes nothing if its output is at no multiple of
+    /// [`CACHE_LINE`].
     #[allow(unsafe_code)]
     #[inline]
     pub fn run<'c>(
@@ -118,9 +135,15 @@ impl ColumnCode {
         columns: impl Iterator<Item = &'c [f64]>,
         values: &[f64],
         output: &mut [f64],
+        streamed: bool,
         fuel: &mut i64,
     ) -> usize {
         let rows = output.len();
+        let is_aligned = || self.entry.streams && output.as_ptr().addr().is_multiple_of(CACHE_LINE);
+        if streamed && !is_aligned() {
+            return 0;
+        }
+        let flag = if streamed { ColumnEntry::STREAMED } else { 0 };
         let mut fits = values.len() == self.values && rows.is_multiple_of(self.lanes());
         let mut addresses = ColumnAddresses::new();
         for (index, column) in columns.enumerate() {
@@ -132,19 +155,21 @@ impl ColumnCode {
         }
         // SAFETY: the code is of this entry, is kept by `self`, and finds what its contract
         // asks for: `ColumnEntry`.
-        unsafe { run_columns(self.body.address(), stop, &addresses, values, output, fuel) }
+        unsafe { run_columns(self.body.address(), stop, &addresses, values, output, flag, fuel) }
     }
 }
 
 /// For tests of what the code is.
 #[cfg(test)]
 impl ColumnCode {
-    /// Returns optimised IR of the function of a graph, in vectors of `lanes`.
-    pub fn ir(jit: &Arc<Jit>, graph: &CallGraph, lanes: u32) -> String {
+    /// Returns optimised IR of the function of a graph, in vectors of `lanes`, for columns that
+    /// `are_large` or not.
+    pub fn ir(jit: &Arc<Jit>, graph: &CallGraph, lanes: u32, are_large: bool) -> String {
         use super::make::list;
         use crate::codegen::Listing;
         let (plan, function) = (plan(jit, graph, false), graph.root().expect("it has a function").clone());
-        let entry = Entry::Columns(ColumnEntry { lanes, every: 0 });
+        let streams = are_large && waits_for_memory(graph);
+        let entry = Entry::Columns(ColumnEntry { lanes, every: 0, streams });
         let jit_of_worker = jit.clone();
         let listed = jit.wait_for(None, move || {
             let request = BodyRequest { function: &function, plan: &plan, entry };

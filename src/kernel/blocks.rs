@@ -45,6 +45,8 @@ pub(super) struct Plan {
     pub(super) threads: usize,
     /// Whether frames may be too large for the stack of the caller.
     pub(super) has_large_frames: bool,
+    /// How many rows come before the first block; none where fuel is counted or frames are large.
+    pub(super) before: usize,
 }
 
 struct BlockQueue<'o> {
@@ -106,15 +108,20 @@ pub(super) fn compute<W: BlockWorker>(
     fuel: &mut Option<u64>,
     worker: impl Fn() -> W + Sync,
 ) -> Result<(), (usize, BlockEnd)> {
+    let before = plan.before.min(output.len());
+    let (first, output) = output.split_at_mut(before);
+    if !first.is_empty() {
+        worker().block(Block { start: 0, output: first }, fuel)?;
+    }
     let blocks = output.len().div_ceil(BLOCK);
     let threads = plan.threads.clamp(1, blocks.max(1));
     if threads == 1 && !plan.has_large_frames {
         let mut worker = worker();
-        let mut numbered = (0..).step_by(BLOCK).zip(output.chunks_mut(BLOCK));
+        let mut numbered = (before..).step_by(BLOCK).zip(output.chunks_mut(BLOCK));
         return numbered.try_for_each(|(start, output)| worker.block(Block { start, output }, fuel));
     }
     let queue = BlockQueue {
-        chunks: Mutex::new((0, output.chunks_mut(BLOCK))),
+        chunks: Mutex::new((before, output.chunks_mut(BLOCK))),
         lowest: AtomicUsize::new(usize::MAX),
         meter: fuel.map(FuelMeter::new).map(Mutex::new),
         end: Mutex::new(None),

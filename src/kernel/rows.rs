@@ -104,7 +104,7 @@ impl RowCode {
             row_fuel: kernel.engine.config().limits.fuel.unwrap_or(u64::MAX),
             free: &free,
         };
-        let plan = Plan { threads, has_large_frames: false };
+        let plan = Plan { threads, has_large_frames: false, before: 0 };
         let computed = blocks::compute(output, &plan, run.fuel, worker);
         state.clear();
         self.free(counts).lock().extend(std::mem::take(&mut *free.lock()));

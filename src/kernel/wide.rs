@@ -6,7 +6,7 @@ use super::pinned::PinnedFunction;
 use super::remark::Remark;
 use super::run::{Run, RunInProgress, RunState, Validity};
 use crate::budget::ContextBudget;
-use crate::codegen::has_different_rounds;
+use crate::codegen::{CACHE_LINE, has_different_rounds};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::Failure;
@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{self, Ordering};
 
 /// Code for each set of parameters that are the same in every row. Made when it is met.
 pub(super) struct WideCode {
@@ -38,6 +39,11 @@ const FEW: usize = 8;
 
 /// The doubles of inputs and results up to which fewer rows than lanes need no memory of the heap.
 const FEW_DOUBLES: usize = 128;
+
+/// The size from which on an output is written past the caches, in bytes, if rows take less time than
+/// their memory does. A cache would have to read what was there before, and of so many results the
+/// first ones have left the nearest cache when they are read next.
+const STREAMED: usize = 4 << 20;
 
 /// Functions whose values would take more bytes in all lanes, if all were kept, may have frames that
 /// are too large for the caller's stack.
@@ -130,9 +136,13 @@ impl WideCode {
             Vec::new()
         };
         let frame = kernel.graph.size.saturating_mul(code.lanes() * size_of::<f64>());
-        let plan = Plan { threads: run.threads, has_large_frames: frame > LARGE_FRAME };
+        let has_large_frames = frame > LARGE_FRAME;
+        let streamed = code.entry().streams && size_of_val(output) >= STREAMED && !has_large_frames;
+        // A block begins where results can be written past the caches.
+        let before = if streamed { output.as_ptr().align_offset(CACHE_LINE) } else { 0 };
+        let plan = Plan { threads: run.threads, has_large_frames, before };
         let (state, valid) = (run.state(), run.valid);
-        let worker = || WideWorker { code, state, valid, inputs, values: &values, filled: &filled };
+        let worker = || WideWorker { code, state, valid, inputs, values: &values, filled: &filled, streamed };
         let computed = blocks::compute(output, &plan, run.fuel, worker);
         if let Some(valid) = run.valid {
             let rows = output.iter_mut().enumerate().filter(|(row, _)| !valid.is_valid(*row));
@@ -196,6 +206,17 @@ struct WideWorker<'k, 'i> {
     inputs: &'k [Column<'i>],
     values: &'k [f64],
     filled: &'k [Vec<f64>],
+    /// Whether results are written past the caches, as far as blocks begin where that is possible.
+    streamed: bool,
+}
+
+impl Drop for WideWorker<'_, '_> {
+    fn drop(&mut self) {
+        if self.streamed {
+            // What was written past the caches is seen by who sees that the worker has ended.
+            atomic::fence(Ordering::SeqCst);
+        }
+    }
 }
 
 impl<'k, 'i: 'k> WideWorker<'k, 'i> {
@@ -216,7 +237,9 @@ impl<'k, 'i: 'k> WideWorker<'k, 'i> {
     /// Computes a part of a block, a multiple of the number of lanes.
     fn part(&self, start: usize, output: &mut [f64], part: Range<usize>) -> Result<(), (usize, BlockEnd)> {
         let (first, rows) = (start + part.start, part.len());
-        match self.whole(first, &mut output[part], &mut 0) {
+        let output = &mut output[part];
+        let streamed = self.streamed && output.as_ptr().addr().is_multiple_of(CACHE_LINE);
+        match self.rows_of(first, output, streamed, &mut 0) {
             Some(done) if done < rows => Err(self.stopped(first + done)),
             Some(_) | None => Ok(()),
         }
@@ -234,7 +257,8 @@ impl<'k, 'i: 'k> WideWorker<'k, 'i> {
                 column[values.len()..].fill(*last);
             }
         }
-        let done = self.code.run(self.state.word(), padded.chunks(lanes), self.values, computed, &mut 0);
+        let done =
+            self.code.run(self.state.word(), padded.chunks(lanes), self.values, computed, false, &mut 0);
         output.copy_from_slice(&computed[..rows]);
         if done < lanes { Err(self.stopped(start + done.min(rows - 1))) } else { Ok(()) }
     }
@@ -248,10 +272,15 @@ impl<'k, 'i: 'k> WideWorker<'k, 'i> {
     /// Computes rows, a multiple of the number of lanes. Returns how many are complete; with
     /// fewer, it was asked to stop. `None`, and takes nothing, if they take more than the fuel.
     fn whole(&self, start: usize, output: &mut [f64], fuel: &mut i64) -> Option<usize> {
+        self.rows_of(start, output, false, fuel)
+    }
+
+    /// Does the same, and writes past the caches if that is `streamed`.
+    fn rows_of(&self, start: usize, output: &mut [f64], streamed: bool, fuel: &mut i64) -> Option<usize> {
         let rows = output.len();
         let columns = (0..self.inputs.len()).map(|index| self.rows(index, start, rows));
         let mut left = *fuel;
-        let done = self.code.run(self.state.word(), columns, self.values, output, &mut left);
+        let done = self.code.run(self.state.word(), columns, self.values, output, streamed, &mut left);
         if left < 0 {
             return None;
         }
@@ -297,7 +326,7 @@ impl<'k, 'i: 'k> WideWorker<'k, 'i> {
             }
             let mut left = *fuel * lanes as i64;
             let columns = repeated.chunks(lanes);
-            let done = self.code.run(self.state.word(), columns, self.values, computed, &mut left);
+            let done = self.code.run(self.state.word(), columns, self.values, computed, false, &mut left);
             if left < 0 {
                 *fuel = 0;
                 return Err((row, BlockEnd::OutOfFuel));
@@ -348,6 +377,11 @@ mod tests {
 
     /// Returns how often each text is in the IR of a kernel of 8 lanes for AVX2.
     fn counts<const N: usize>(definitions: &str, texts: [&str; N]) -> [usize; N] {
+        counts_for(definitions, false, texts)
+    }
+
+    /// Returns the same, for columns that `are_large` or not.
+    fn counts_for<const N: usize>(definitions: &str, are_large: bool, texts: [&str; N]) -> [usize; N] {
         let processor: Processor = "x86-64-v3".parse().expect("it is known");
         let engine = Engine::with_config(Config::new().processor(processor)).expect("an engine starts");
         let mut context = engine.context().expect("a context starts");
@@ -355,7 +389,7 @@ mod tests {
         let kernel = context.kernel("f").expect("it is defined");
         assert!(kernel.is_wide(), "{definitions}");
         let jit = engine.jit().expect("there is a compiler");
-        let ir = ColumnCode::ir(jit, &kernel.0.function.graph, 8);
+        let ir = ColumnCode::ir(jit, &kernel.0.function.graph, 8, are_large);
         let body = ir.split_once("define").expect("it is a function").1;
         texts.map(|text| body.matches(text).count())
     }
@@ -366,6 +400,15 @@ mod tests {
         // The branches are those of the loop over the rows, before it and at its end, and the one
         // after it to the call that makes every NaN the same.
         assert_eq!(counts("def f(a x b) a * x + b", texts), [1, 1, 1, 3]);
+    }
+
+    #[test]
+    fn large_results_that_wait_for_memory_are_written_past_the_caches() {
+        let streamed = |definitions| counts_for(definitions, true, ["!nontemporal"]);
+        assert_eq!(streamed("def f(a x b) a * x + b"), [1]);
+        for waits_for_the_processor in ["def f(x) exp(x)", "def f(x) while x > 1 in x = x / 2"] {
+            assert_eq!(streamed(waits_for_the_processor), [0], "{waits_for_the_processor}");
+        }
     }
 
     #[test]

@@ -83,6 +83,39 @@ fn a_single_nan_of_any_pattern_is_the_same_one() {
     }
 }
 
+/// Results of large columns are written past the caches, from the first row on whose result is at a
+/// multiple of 64 bytes.
+#[test]
+fn large_columns_give_the_bits_of_small_ones_wherever_they_are() {
+    const ROWS: usize = 600_011;
+    let text = "def f(a x) if a > x then a * x - 1 else (a - a) / (x - x) * a";
+    let mut random = Random::new(9);
+    let special = [f64::NAN, -f64::NAN, f64::from_bits(0x7ff8_0000_dead_beef), f64::INFINITY, -0.0];
+    let values: Vec<f64> = (0..50).map(|n| f64::from(n) - 25.5).chain(special).collect();
+    let mut column = || -> Vec<f64> { (0..ROWS).map(|_| random.pick(&values)).collect() };
+    // NaNs as well.
+    let bits = |values: &[f64]| -> Vec<u64> { values.iter().map(|value| value.to_bits()).collect() };
+    let (a, x) = (column(), column());
+    for (name, kernel) in kernels(text, "f") {
+        let mut expected = vec![0.0; ROWS];
+        for ((a, x), some) in a.chunks(999).zip(x.chunks(999)).zip(expected.chunks_mut(999)) {
+            let inputs = [Column::Values(a), Column::Values(x)];
+            kernel.apply(&inputs, some, &mut Run::new()).expect("no row fails");
+        }
+        let expected = bits(&expected);
+        for (offset, threads) in [(0, 1), (1, 3), (2, 1), (5, 3), (7, 1)] {
+            let mut memory = vec![7.0; ROWS + 16];
+            let mut run = Run::new();
+            run.threads = threads;
+            let output = &mut memory[offset..offset + ROWS];
+            kernel.apply(&[Column::Values(&a), Column::Values(&x)], output, &mut run).expect("no row fails");
+            assert!(bits(output) == expected, "{name}, {offset}, {threads} threads");
+            let mut around = memory[..offset].iter().chain(&memory[offset + ROWS..]);
+            assert!(around.all(|value| *value == 7.0), "{name}, {offset}");
+        }
+    }
+}
+
 #[test]
 fn rows_before_the_one_where_fuel_ends_have_the_same_nan() {
     for (name, kernel) in kernels("def f(x) (for i = 0, i < 3 || x == 900 in i) : x", "f") {

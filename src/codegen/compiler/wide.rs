@@ -25,7 +25,7 @@ mod value;
 use super::library::intrinsic;
 use super::refusal::{Result, missing};
 use super::types::Types;
-use crate::codegen::body::{Body, ColumnEntry};
+use crate::codegen::body::{Body, CACHE_LINE, ColumnEntry};
 use crate::codegen::options::CompileOptions;
 use crate::codegen::rounds::{DifferentRounds, recurs_last};
 use crate::codegen::uniform::Uniform;
@@ -40,7 +40,9 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
 use inkwell::module::Module;
 use inkwell::types::{BasicTypeEnum, VectorType};
-use inkwell::values::{BasicValueEnum, FloatValue, FunctionValue, IntValue, PointerValue, VectorValue};
+use inkwell::values::{
+    BasicValueEnum, FloatValue, FunctionValue, InstructionValue, IntValue, PointerValue, VectorValue,
+};
 use inkwell::{FloatPredicate, IntPredicate};
 use rustc_hash::FxHashMap;
 use value::{Mask, Wide, WideLocal, has_wide_truths};
@@ -78,6 +80,8 @@ struct RowLoop<'c> {
     done: BasicBlock<'c>,
     /// How many rows there are.
     number: IntValue<'c>,
+    /// Whether results are written past the caches, if that is a question.
+    streams: Option<IntValue<'c>>,
     /// Where the number of the row is kept that is begun next.
     next: PointerValue<'c>,
     /// Where NaN is kept in lanes that had a NaN or an infinity as result.
@@ -225,6 +229,14 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         let Some(BasicValueEnum::IntValue(number)) = self.function.get_nth_param(4) else {
             return Err(missing());
         };
+        let (number, streams) = if entry.streams {
+            let flag = i64.const_int(ColumnEntry::STREAMED, false);
+            let rows = self.builder.build_and(number, i64.const_int(!ColumnEntry::STREAMED, false), "")?;
+            let asked = self.builder.build_and(number, flag, "")?;
+            (rows, Some(self.builder.build_int_compare(IntPredicate::NE, asked, i64.const_zero(), "")?))
+        } else {
+            (number, None)
+        };
         let arity = body.function.arity();
         // What is the same in every row is loaded once.
         let value_at = |lowering: &Self, index: u64| -> Result<FloatValue<'c>> {
@@ -262,7 +274,7 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         self.builder.build_unconditional_branch(head)?;
         self.builder.position_at_end(head);
         let arguments = Vec::new();
-        Ok(RowLoop { head, done, number, next, seen, complete, output, sources, arguments })
+        Ok(RowLoop { head, done, number, streams, next, seen, complete, output, sources, arguments })
     }
 
     /// Emits the beginning of one round of the loop, up to its arguments.
@@ -292,8 +304,22 @@ impl<'m, 'c> WideLowering<'m, 'c> {
     fn end(&mut self, rows: &RowLoop<'c>, value: Wide<'c>) -> Result<()> {
         let row = self.load_number(rows.next)?;
         let place = self.element(self.types.double.into(), rows.output, row)?;
-        self.store(place, value)?;
-        self.note_nan(rows, value)?;
+        if let Some(streams) = rows.streams {
+            let (streamed, kept, stored) = (self.block("streamed"), self.block("kept"), self.block("stored"));
+            let branch = self.builder.build_conditional_branch(streams, streamed, kept)?;
+            self.expect_second(branch)?;
+            self.builder.position_at_end(streamed);
+            self.store_past_caches(place, value)?;
+            self.builder.build_unconditional_branch(stored)?;
+            self.builder.position_at_end(kept);
+            self.store(place, value)?;
+            self.note_nan(rows, value)?;
+            self.builder.build_unconditional_branch(stored)?;
+            self.builder.position_at_end(stored);
+        } else {
+            self.store(place, value)?;
+            self.note_nan(rows, value)?;
+        }
         let leave = |lowering: &Self, leaves, complete, go_on| -> Result<()> {
             let left = lowering.block("stopped");
             lowering.builder.build_conditional_branch(leaves, left, go_on)?;
@@ -318,6 +344,30 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         self.builder.build_store(rows.next, next)?;
         self.builder.build_unconditional_branch(rows.head)?;
         self.finish(rows)
+    }
+
+    /// Stores results where no cache keeps them, each NaN as the same pattern: to look at them again
+    /// would take long.
+    fn store_past_caches(&self, place: PointerValue<'c>, value: Wide<'c>) -> Result<()> {
+        let is_nan = self.each_truth(self.compare(FloatPredicate::UNO, value, value)?)?;
+        let nan = self.splat(self.types.double.const_float(f64::NAN))?;
+        let value = self.choose(is_nan, nan, self.each(value)?)?;
+        let store = self.builder.build_store(place, value)?;
+        let alignment = CACHE_LINE.min(self.lanes as usize * size_of::<f64>());
+        store.set_alignment(alignment as u32).map_err(|_| missing())?;
+        let context = self.types.context;
+        let tag = context.metadata_node(&[context.i32_type().const_int(1, false).into()]);
+        store.set_metadata(tag, context.get_kind_id("nontemporal")).map_err(|_| missing())
+    }
+
+    /// Marks a branch as one that mostly goes the second way, which then follows without a jump.
+    fn expect_second(&self, branch: InstructionValue<'c>) -> Result<()> {
+        let context = self.types.context;
+        let [first, second] = [1, 1000].map(|weight| context.i32_type().const_int(weight, false).into());
+        let weights = [context.metadata_string("branch_weights").into(), first, second];
+        branch
+            .set_metadata(context.metadata_node(&weights), context.get_kind_id("prof"))
+            .map_err(|_| missing())
     }
 
     /// Takes note of whether a result is a NaN or an infinity. 0 times a result is 0, or NaN if

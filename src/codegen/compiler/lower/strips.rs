@@ -154,7 +154,7 @@ impl<'c> IrLowering<'_, 'c> {
         let symbol = (0_u32..).map(|number| format!("{}$strip{number}", self.symbol));
         let is_free = |symbol: &String| self.module.get_function(symbol).is_none();
         let symbol = { symbol }.find(is_free).ok_or_else(missing)?;
-        let entry = ColumnEntry { lanes: self.lanes(part), every };
+        let entry = ColumnEntry { lanes: self.lanes(part), every, streams: false };
         let body = Body {
             function: &part.function,
             symbol: &symbol,
