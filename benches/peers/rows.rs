@@ -64,21 +64,21 @@ pub fn all(folder: &Path) -> Vec<Row> {
         functions_in_branches(folder),
         second_start(
             "10,000 functions, each called once in a branch, second start",
-            0.01,
+            (0.01, Some(16.0)),
             &|language| generated::functions_in_branches(10_000, language),
             &[Language::Lua, Language::JavaScript],
             folder,
         ),
         second_start(
             "100,000 definitions, 10 called, second start",
-            0.02,
+            (0.02, Some(30.0)),
             &|language| generated::definitions(100_000, language),
             &[Language::JavaScript],
             folder,
         ),
         second_start(
             "the tutorial's Mandelbrot, second start",
-            0.25,
+            (0.25, None),
             &|_| include_str!("../workloads/operators.kal").to_owned(),
             &[],
             folder,
@@ -461,7 +461,7 @@ fn functions_in_branches(folder: &Path) -> Row {
 /// without a cache, and the same in other languages: bytecode for luajit.
 fn second_start(
     name: &'static str,
-    seconds: f64,
+    (seconds, megabytes): (f64, Option<f64>),
     text: &dyn Fn(Language) -> String,
     peers: &[Language],
     folder: &Path,
@@ -481,7 +481,8 @@ fn second_start(
             Language::Lua => Contestant::new("luajit -b", bytecode(&file(*language, "lua"))),
         });
     }
-    let targets = vec![Target { contestant: KAL, limit: Limit::Seconds(seconds) }];
+    let limits = [Some(Limit::Seconds(seconds)), megabytes.map(Limit::Megabytes)];
+    let targets = limits.into_iter().flatten().map(|limit| Target { contestant: KAL, limit }).collect();
     Row { name, contestants, targets, rounds_factor: 1 }
 }
 

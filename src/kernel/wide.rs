@@ -41,8 +41,8 @@ const FEW: usize = 8;
 const FEW_DOUBLES: usize = 128;
 
 /// The size from which on an output is written past the caches, in bytes, if rows take less time than
-/// their memory does. A cache would have to read what was there before, and of so many results the
-/// first ones have left the nearest cache when they are read next.
+/// their memory does. A cache reads a line before it is overwritten, and when such an output is read,
+/// its first lines have left the nearest cache.
 const STREAMED: usize = 4 << 20;
 
 /// Functions whose values would take more bytes in all lanes, if all were kept, may have frames that
