@@ -34,18 +34,14 @@ random = np.random.default_rng(1)
 
 def least(work, turns=TURNS):
     """Returns the seconds of the quickest run, after one that warms up."""
-    work()
-    times = []
-    for _ in range(turns):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
+    return least_in_turns([work], turns)[0]
 
 
 def least_in_turns(works, turns=ROUNDS):
     """Returns the seconds of the quickest run of each; they take turns, each first as often as the others."""
-    times = [least(work, 1) for work in works]
+    for work in works:
+        work()
+    times = [float("inf")] * len(works)
     for turn in range(turns):
         for index in range(len(works)):
             index = (index + turn) % len(works)
