@@ -11,16 +11,13 @@ use crate::error::Error;
 use crate::image::{self, ImageSource, WrittenVersion, target_of};
 use crate::image_builder::prepare_named;
 #[cfg(feature = "cli")]
+use crate::pack::store::LEFT_TO_CHILD;
+#[cfg(feature = "cli")]
 use crate::process;
 use crate::processor::{FeatureSet, Processor};
 use crate::source::Source;
 use crate::world::{StoredText, WrittenText};
 use std::path::Path;
-
-/// The number of checked items and bodies from which on a process that ends has a child write
-/// them: to fork takes as long as to write a third of these.
-#[cfg(feature = "cli")]
-const LEFT_TO_CHILD: usize = 1000;
 
 impl Engine {
     /// Writes the texts that have been checked and the code that has been compiled since the last

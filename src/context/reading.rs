@@ -136,7 +136,7 @@ impl Context {
         let known = engine.stored_environment().filter(|_| goes_by);
         let kept = known.map(|known| {
             let is_left = self.leaves_recording(source);
-            if is_left { KeptProgram::Unrecorded(0) } else { KeptProgram::new(known, source) }
+            if is_left { KeptProgram::Unrecorded } else { KeptProgram::new(known, source) }
         });
         let cached = if keeps && kept.is_none() { engine.texts().text(source, is_for_later) } else { None };
         if let Some((cached, stored)) = cached.as_ref().zip(stored) {

@@ -8,6 +8,7 @@ use crate::fingerprint::Fingerprint;
 use crate::process::{self, Activity, SteadyCell};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -45,10 +46,14 @@ pub trait CodeRecipe: Send + Sync {
     fn make(&self) -> Option<MadeCode>;
 }
 
+/// The number of checked items and bodies from which on a process that ends has a child write
+/// them: to fork takes as long as to write a third of these.
+pub const LEFT_TO_CHILD: usize = 1000;
+
 /// The bodies, by the number of those before, that a child makes again where one writes the code: a
 /// process writes fewer before it ends, and what more are made of would take more memory than
 /// their code, once a program has replaced them.
-const REMADE: std::ops::Range<usize> = 1000..1 << 16;
+const REMADE: Range<usize> = LEFT_TO_CHILD..1 << 16;
 
 /// The code that was made of the functions of one source.
 #[derive(Clone, Default)]

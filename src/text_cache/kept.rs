@@ -21,8 +21,8 @@ pub(crate) enum KeptText {
 pub(crate) enum KeptProgram {
     /// What it has been checked to be.
     Recorded(RecordedProgram),
-    /// The number of its items: it is read again before it is written.
-    Unrecorded(usize),
+    /// It is read again before it is written.
+    Unrecorded,
 }
 
 /// A program, item by item.
@@ -60,7 +60,7 @@ impl KeptProgram {
     pub(crate) fn add(&mut self, item: &Arc<CachedItem>) {
         match self {
             Self::Recorded(program) => program.add(item.clone()),
-            Self::Unrecorded(items) => *items += 1,
+            Self::Unrecorded => {}
         }
     }
 
@@ -68,7 +68,7 @@ impl KeptProgram {
     pub(crate) fn write_items(&mut self) {
         match self {
             Self::Recorded(program) => program.write_items(),
-            Self::Unrecorded(_) => {}
+            Self::Unrecorded => {}
         }
     }
 }
@@ -89,25 +89,25 @@ impl RecordedProgram {
 }
 
 impl KeptText {
-    /// Returns how many items are to be written.
+    /// Returns how many items are to be written, of those that were recorded.
     #[cfg(feature = "cli")]
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Program(KeptProgram::Recorded(program)) => program.items.len(),
-            Self::Program(KeptProgram::Unrecorded(items)) => *items,
+            Self::Program(KeptProgram::Unrecorded) => 0,
             Self::Module(module) => module.items.len(),
         }
     }
 
     /// Returns whether it has to be read again before it is written.
     pub(crate) fn is_unrecorded(&self) -> bool {
-        matches!(self, Self::Program(KeptProgram::Unrecorded(_)))
+        matches!(self, Self::Program(KeptProgram::Unrecorded))
     }
 
     /// Returns it as it is written; `None` if its items take 4 GiB, or were not recorded.
     pub(crate) fn write(self) -> Option<WrittenText> {
         match self {
-            Self::Program(KeptProgram::Unrecorded(_)) => None,
+            Self::Program(KeptProgram::Unrecorded) => None,
             Self::Program(KeptProgram::Recorded(mut program)) => {
                 program.write_items();
                 program.writer.finish()
