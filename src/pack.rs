@@ -10,23 +10,23 @@
 //! the user's key of everything before it and of the table of sections, and so of
 //! all. What is read is copied first, so what was checked is what is used. A large text stays
 //! in the file. All of it is checked at first, unless that is known from earlier, and each piece
-//! again when it is read. Large code stays in the file as well: mostly, all of it is read to
-//! where it will run, and checked there.
+//! again when it is read. Large code stays in the file as well, with what is behind it: mostly, all
+//! of the code is read to where it will run, and checked there, and little of the rest is needed.
 //!
 //! | section | contents |
 //! |---|---|
 //! | meta | JSON: the source, and the earlier text whose packs are needed; blanks, so that large code begins at a page |
 //! | index | for each body, sorted by identity: identity 32, code offset 4, code length 4, size of the body 4, first field 4, fields 4, those before the fields of slots 4, origin 4 |
-//! | fields | at 4, kind 4, addend 4, symbol 4 |
 //! | symbols | offset 4, length 4 |
 //! | names | UTF-8 |
 //! | links | which bodies are the code of which definitions of the text: see [`links`] |
-//! | origins | what each body was made of, for people; its hash is checked when it is read |
-//! | pieces | the hashes of each 16 KiB of the code, if that is large, and of each 4 KiB of the text, if one of them is |
+//! | pieces | the hashes of each 16 KiB of the code and each 4 KiB of the fields, if the code is large, and of each 4 KiB of the text, if one of them is |
 //! | code | portable code, each at a multiple of 64 bytes |
+//! | fields | at 4, kind 4, addend 4, symbol 4 |
+//! | origins | what each body was made of, for people; its hash is checked when it is read |
 //! | text | the checked items of the text, unless another pack has them |
 //!
-//! The hash of the code, and that of the text, is that of the hashes of these pieces.
+//! The hash of the code is that of the hashes of these pieces; so are those of the fields and the text.
 
 mod index;
 pub mod links;
@@ -44,7 +44,7 @@ use crate::process;
 use kal_code::{CodeFile, CodePart};
 use origin::CodeOrigin;
 pub use pieces::ReadAt;
-use pieces::{FileSection, PieceSize, SectionEntry};
+use pieces::{FileSection, LateSection, PieceSize, SectionEntry};
 use portable::{Field, FieldKind, PortableCode};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -57,7 +57,7 @@ pub use writing::{PackContents, append, to_bytes, write};
 const MAGIC: &[u8; 8] = b"KALPACK\n";
 
 /// The number of this format.
-const FORMAT: u32 = 7;
+const FORMAT: u32 = 8;
 
 /// The bytes before the MAC.
 const HEAD: usize = 80;
@@ -78,26 +78,26 @@ const SYMBOL: usize = 8;
 enum SectionKind {
     Meta = 1,
     Index,
-    Fields,
     Symbols,
     Names,
     Links,
-    Origins,
     Pieces,
     Code,
+    Fields,
+    Origins,
     Text,
 }
 
 const SECTIONS: [SectionKind; 10] = [
     SectionKind::Meta,
     SectionKind::Index,
-    SectionKind::Fields,
     SectionKind::Symbols,
     SectionKind::Names,
     SectionKind::Links,
-    SectionKind::Origins,
     SectionKind::Pieces,
     SectionKind::Code,
+    SectionKind::Fields,
+    SectionKind::Origins,
     SectionKind::Text,
 ];
 
@@ -129,9 +129,7 @@ pub struct PackInput {
 pub struct Pack {
     bytes: StoredBytes,
     sections: [Range<usize>; SECTIONS.len()],
-    /// The code and the text, if they are not among the bytes.
-    code_in_file: Option<FileSection>,
-    text_in_file: Option<FileSection>,
+    in_file: LeftInFile,
     /// The code in an image in a file.
     mapped_code: Option<CodePart>,
     /// The hash that the section of origins has, if it is whole.
@@ -139,12 +137,42 @@ pub struct Pack {
     is_trusted: bool,
 }
 
+/// What of a pack is not among its bytes.
+#[derive(Default)]
+struct LeftInFile {
+    code: Option<FileSection>,
+    fields: Option<FileSection>,
+    origins: Option<LateSection>,
+    text: Option<FileSection>,
+}
+
+impl LeftInFile {
+    /// Returns a section of which parts are read.
+    fn in_pieces(&self, kind: SectionKind) -> Option<&FileSection> {
+        match kind {
+            SectionKind::Code => self.code.as_ref(),
+            SectionKind::Fields => self.fields.as_ref(),
+            SectionKind::Text => self.text.as_ref(),
+            _ => None,
+        }
+    }
+
+    fn has(&self, kind: SectionKind) -> bool {
+        self.in_pieces(kind).is_some() || kind == SectionKind::Origins && self.origins.is_some()
+    }
+
+    /// Returns how many bytes that is.
+    fn len(&self) -> usize {
+        let in_pieces = self.code.iter().chain(&self.fields).chain(&self.text).map(Parts::len);
+        in_pieces.chain(self.origins.iter().map(LateSection::len)).sum()
+    }
+}
+
 /// The bodies of a pack, by number.
 #[derive(Clone, Copy)]
 struct PackedBodies<'a> {
     pack: &'a Pack,
     index: &'a [[u8; ENTRY]],
-    fields: &'a [[u8; FIELD]],
 }
 
 /// The code of a body in a pack.
@@ -156,7 +184,9 @@ pub struct PackedBody<'a> {
     len: usize,
     /// The size of the body.
     pub size: u32,
-    fields: &'a [[u8; FIELD]],
+    /// Which fields are to be filled in.
+    first_field: usize,
+    field_count: usize,
     /// How many of them come before those of slots.
     others: usize,
     entry: &'a [u8],
@@ -184,7 +214,7 @@ impl Pack {
         let bytes = bytes.into();
         let head = PackHead::read(bytes.get(), target)?;
         head.authenticate(key)?;
-        head.pack(bytes, (None, None), |section, contents| is_known || PackHead::is_whole(section, contents))
+        head.pack(bytes, LeftInFile::default(), |section, contents| is_known || PackHead::is_whole(section, contents))
     }
 
     /// Returns the pack with its code where it can be mapped: it begins in a file, which does not
@@ -240,20 +270,32 @@ impl Pack {
         }
         let hashes =
             head.range(SectionKind::Pieces).and_then(|range| contents.get(range)).unwrap_or_default();
-        let of_code = code.map_or(0, |code| PieceSize::OF_CODE.hash_bytes(code.bytes)).min(hashes.len());
-        let (of_code, of_text) = hashes.split_at(of_code);
+        let fields = code.map(|_| section(SectionKind::Fields));
+        let hash_bytes = |section: Option<SectionEntry>, pieces: PieceSize| {
+            section.map_or(0, |section| pieces.hash_bytes(section.bytes))
+        };
+        let of_code = hash_bytes(code, PieceSize::OF_CODE).min(hashes.len());
+        let (of_code, hashes) = hashes.split_at(of_code);
+        let (of_fields, of_text) =
+            hashes.split_at(hash_bytes(fields, PieceSize::OF_TEXT).min(hashes.len()));
         let code = code.map(|code| FileSection::find(read.clone(), code, PieceSize::OF_CODE, size, of_code));
         let code = code.transpose()?;
+        let fields = fields
+            .map(|fields| FileSection::find(read.clone(), fields, PieceSize::OF_TEXT, size, of_fields));
+        let fields = fields.transpose()?;
         let text = text.map(|text| match is_known && signed.is_ok() && !of_text.is_empty() {
             true => FileSection::find(read.clone(), text, PieceSize::OF_TEXT, size, of_text),
             false => FileSection::check(read.clone(), text, PieceSize::OF_TEXT),
         });
         let text = text.transpose()?;
+        let origins = section(SectionKind::Origins);
+        let origins = code.as_ref().map(|_| LateSection::find(read.clone(), origins, size)).transpose()?;
         let contents = StoredBytes::part(&(Arc::new(whole) as SharedBytes), range).ok_or(missing)?;
-        let mut pack = head.pack(contents, (code, text), PackHead::is_whole)?;
+        let in_file = LeftInFile { code, fields, origins, text };
+        let mut pack = head.pack(contents, in_file, PackHead::is_whole)?;
         if signed.is_err() {
             pack.is_trusted = false;
-            pack.code_in_file = None;
+            pack.in_file = LeftInFile { text: pack.in_file.text.take(), ..LeftInFile::default() };
             for kind in SECTIONS.into_iter().filter(|kind| *kind != SectionKind::Text) {
                 pack.sections[kind as usize - 1] = 0..0;
             }
@@ -263,7 +305,7 @@ impl Pack {
 
     /// Returns whether its text is large.
     pub fn leaves_text_in_file(&self) -> bool {
-        self.text_in_file.is_some()
+        self.in_file.text.is_some()
     }
 
     /// Returns whether it was made with this user's key, so that its code may be run.
@@ -278,8 +320,7 @@ impl Pack {
 
     /// Returns its size in bytes.
     pub fn size(&self) -> usize {
-        let in_file = self.code_in_file.as_ref().map_or(0, Parts::len);
-        self.bytes.get().len() + in_file + self.text_in_file.as_ref().map_or(0, Parts::len)
+        self.bytes.get().len() + self.in_file.len()
     }
 
     /// Returns the code of that identity.
@@ -295,7 +336,7 @@ impl Pack {
 
     /// Returns the checked items of the text; `None` if another pack has them.
     pub fn text(self: &Arc<Self>) -> Option<SharedParts> {
-        let is_there = self.text_in_file.is_some() || !self.section(SectionKind::Text).is_empty();
+        let is_there = self.in_file.text.is_some() || !self.section(SectionKind::Text).is_empty();
         is_there.then(|| Arc::new(PackedText(self.clone())) as SharedParts)
     }
 
@@ -306,18 +347,17 @@ impl Pack {
     }
 
     fn all_bodies(&self) -> PackedBodies<'_> {
-        let [index, fields] = [SectionKind::Index, SectionKind::Fields].map(|kind| self.section(kind));
-        PackedBodies { pack: self, index: index.as_chunks().0, fields: fields.as_chunks().0 }
+        PackedBodies { pack: self, index: self.section(SectionKind::Index).as_chunks().0 }
     }
 
     /// Returns the size of all code, in bytes.
     pub fn code_len(&self) -> usize {
-        self.code_in_file.as_ref().map_or_else(|| self.section(SectionKind::Code).len(), Parts::len)
+        self.len_of(SectionKind::Code)
     }
 
     /// Copies all code to memory of that size. Returns whether it is not damaged.
     pub fn copy_code(&self, memory: &mut [u8]) -> bool {
-        match &self.code_in_file {
+        match &self.in_file.code {
             Some(code) => code.copy(memory),
             None => {
                 memory.copy_from_slice(self.section(SectionKind::Code));
@@ -326,11 +366,16 @@ impl Pack {
         }
     }
 
-    /// Returns a part of the code; `None` if it is damaged.
-    fn code_part(&self, range: Range<usize>) -> Option<Cow<'_, [u8]>> {
-        match &self.code_in_file {
-            Some(code) => code.part(range),
-            None => self.section(SectionKind::Code).get(range).map(Cow::Borrowed),
+    /// Returns the length of a section, in bytes.
+    fn len_of(&self, kind: SectionKind) -> usize {
+        self.in_file.in_pieces(kind).map_or_else(|| self.section(kind).len(), Parts::len)
+    }
+
+    /// Returns a part of a section; `None` if it is damaged, or is not there.
+    fn part(&self, kind: SectionKind, range: Range<usize>) -> Option<Cow<'_, [u8]>> {
+        match self.in_file.in_pieces(kind) {
+            Some(section) => section.part(range),
+            None => self.section(kind).get(range).map(Cow::Borrowed),
         }
     }
 
@@ -342,8 +387,8 @@ impl Pack {
     /// Returns whether nothing is damaged that is checked only when it is used.
     #[cfg(any(test, feature = "cli"))]
     pub fn is_whole(&self) -> bool {
-        let mut in_file = self.code_in_file.iter().chain(&self.text_in_file);
-        self.has_origins() && in_file.all(FileSection::is_whole)
+        let LeftInFile { code, fields, text, .. } = &self.in_file;
+        self.has_origins() && code.iter().chain(fields).chain(text).all(FileSection::is_whole)
     }
 
     /// Returns what the bodies were made of; none if that is damaged.
@@ -378,8 +423,12 @@ impl Pack {
         self.section(SectionKind::Names).get(start..start.checked_add(length)?)
     }
 
+    /// Returns a section of which not only parts are read; origins that are damaged are empty.
     fn section(&self, kind: SectionKind) -> &[u8] {
-        &self.bytes.get()[self.sections[kind as usize - 1].clone()]
+        match &self.in_file.origins {
+            Some(origins) if kind == SectionKind::Origins => origins.get().unwrap_or_default(),
+            _ => &self.bytes.get()[self.sections[kind as usize - 1].clone()],
+        }
     }
 }
 
@@ -388,17 +437,11 @@ struct PackedText(Arc<Pack>);
 
 impl Parts for PackedText {
     fn len(&self) -> usize {
-        match &self.0.text_in_file {
-            Some(text) => text.len(),
-            None => self.0.section(SectionKind::Text).len(),
-        }
+        self.0.len_of(SectionKind::Text)
     }
 
     fn part(&self, range: Range<usize>) -> Option<Cow<'_, [u8]>> {
-        match &self.0.text_in_file {
-            Some(text) => text.part(range),
-            None => self.0.section(SectionKind::Text).get(range).map(Cow::Borrowed),
-        }
+        self.0.part(SectionKind::Text, range)
     }
 }
 
@@ -455,7 +498,7 @@ impl PackHead {
             // It is checked when it is read.
             (SectionKind::Origins, _) => true,
             (SectionKind::Code, hash) => PieceSize::OF_CODE.hash(contents) == hash,
-            (SectionKind::Text, hash) => PieceSize::OF_TEXT.hash(contents) == hash,
+            (SectionKind::Fields | SectionKind::Text, hash) => PieceSize::OF_TEXT.hash(contents) == hash,
             (_, hash) => blake3::hash(contents) == hash,
         }
     }
@@ -467,21 +510,20 @@ impl PackHead {
         Some(start..start.checked_add(usize::try_from(bytes).ok()?)?)
     }
 
-    /// Returns the pack, whose code and text may be apart, if all its sections are whole.
+    /// Returns the pack, of which something may be left in its file, if all other sections are
+    /// whole.
     fn pack(
         self,
         stored: StoredBytes,
-        (code, text): (Option<FileSection>, Option<FileSection>),
+        in_file: LeftInFile,
         is_whole: impl Fn((SectionKind, blake3::Hash), &[u8]) -> bool,
     ) -> Result<Pack, Damage> {
         let bytes = stored.get();
         let damage = |what| Damage { what, at: TABLES };
         let mut sections = [const { 0..0 }; SECTIONS.len()];
         for ((kind, entry), section) in SECTIONS.iter().zip(&self.sections).zip(&mut sections) {
-            match kind {
-                SectionKind::Code if code.is_some() => continue,
-                SectionKind::Text if text.is_some() => continue,
-                _ => {}
+            if in_file.has(*kind) {
+                continue;
             }
             // What is empty may be behind what is left in the file.
             let range = self.range(*kind).map(|range| if range.is_empty() { 0..0 } else { range });
@@ -493,17 +535,9 @@ impl PackHead {
             *section = range;
         }
         let origins = self.sections[SectionKind::Origins as usize - 1].hash;
-        let (code_in_file, text_in_file) = (code, text);
-        let pack = Pack {
-            bytes: stored,
-            sections,
-            code_in_file,
-            text_in_file,
-            mapped_code: None,
-            origins,
-            is_trusted: true,
-        };
-        let whole = |kind, record: usize| pack.section(kind).len().is_multiple_of(record);
+        let lengths = self.sections.map(|section| section.bytes);
+        let pack = Pack { bytes: stored, sections, in_file, mapped_code: None, origins, is_trusted: true };
+        let whole = |kind: SectionKind, record| lengths[kind as usize - 1].is_multiple_of(record as u64);
         let is_whole = whole(SectionKind::Index, ENTRY)
             && whole(SectionKind::Fields, FIELD)
             && whole(SectionKind::Symbols, SYMBOL);
@@ -522,17 +556,17 @@ impl<'a> PackedBodies<'a> {
         let (start, length, size) = (word(0)?, word(4)?, word(8)?);
         let (first, count, others) = (word(12)?, word(16)?, word(20)?);
         let is_there = start.checked_add(length).is_some_and(|end| end <= self.pack.code_len());
-        let fields = self.fields.get(first..first.checked_add(count)?).filter(|_| others <= count)?;
+        let (pack, len, size) = (self.pack, length, size as u32);
         let body =
-            PackedBody { pack: self.pack, start, len: length, size: size as u32, fields, others, entry };
-        (is_there && size <= length).then_some((Fingerprint::from_bytes(*identity), body))
+            PackedBody { pack, start, len, size, first_field: first, field_count: count, others, entry };
+        (is_there && size as usize <= len && others <= count).then_some((Fingerprint::from_bytes(*identity), body))
     }
 }
 
 impl<'a> PackedBody<'a> {
     /// Returns its code and constants; `None` if they are damaged.
     pub fn code(&self) -> Option<Cow<'a, [u8]>> {
-        self.pack.code_part(self.place())
+        self.pack.part(SectionKind::Code, self.place())
     }
 
     /// Returns where its code and constants are in the code of the pack.
@@ -547,15 +581,21 @@ impl<'a> PackedBody<'a> {
             let Field { at, kind, addend, symbol: number } = field?;
             Some(Field { at, kind, addend, symbol: symbol(self.pack.symbol(number)?)? })
         };
-        self.numbered_fields(false).map(field).collect()
+        self.numbered_fields(false)?.map(field).collect()
     }
 
-    /// Returns what is to be filled in, with the numbers of symbols in the pack; `None`
-    /// for a field that is malformed. Where calls have the slots of their own numbers, that is
-    /// what is of no slot.
-    pub fn numbered_fields(&self, have_their_numbers: bool) -> impl Iterator<Item = Option<Field<u32>>> {
-        let count = if have_their_numbers { self.others } else { self.fields.len() };
-        self.fields[..count].iter().map(read_field)
+    /// Returns what is to be filled in, with the numbers of symbols in the pack, and `None`
+    /// for a field that is malformed; `None` if they are damaged. Where calls have the slots of
+    /// their own numbers, that is what is of no slot.
+    pub fn numbered_fields(
+        &self,
+        have_their_numbers: bool,
+    ) -> Option<impl Iterator<Item = Option<Field<u32>>>> {
+        let count = if have_their_numbers { self.others } else { self.field_count };
+        let place = [self.first_field, self.first_field.checked_add(count)?];
+        let [Some(start), Some(end)] = place.map(|number| number.checked_mul(FIELD)) else { return None };
+        let fields = self.pack.part(SectionKind::Fields, start..end)?;
+        Some((0..count).map(move |number| read_field(fields.as_chunks().0.get(number)?)))
     }
 
     /// Returns what it was made of.
@@ -647,8 +687,8 @@ mod tests {
             let mut expected = body(number as u8).bytes;
             expected[4..8].copy_from_slice(&(Slot(3).offset() as u32 - 4).to_le_bytes());
             assert_eq!(code.code().as_deref(), Some(&expected[..]));
-            let filled = |have_their_numbers| code.numbered_fields(have_their_numbers).count();
-            assert_eq!((filled(true), filled(false)), (2, 3));
+            let filled = |have_their_numbers| Some(code.numbered_fields(have_their_numbers)?.count());
+            assert_eq!((filled(true), filled(false)), (Some(2), Some(3)));
         }
     }
 
@@ -707,8 +747,11 @@ mod tests {
             let text_of = |pack: &Arc<Pack>| pack.text().and_then(|text| text.all()).unwrap_or_default();
             let pack = open(&bytes, Some(&KEY), false).expect("it is whole");
             assert!(text_of(&pack) == expected_text && pack.has_origins() && pack.size() == bytes.len());
-            assert_eq!(pack.code_in_file.is_some(), has_code_in_file);
-            assert_eq!(pack.text_in_file.is_some(), has_text_in_file);
+            let in_file = &pack.in_file;
+            assert_eq!(in_file.code.is_some(), has_code_in_file);
+            assert_eq!(in_file.text.is_some(), has_text_in_file);
+            assert_eq!(in_file.fields.is_some(), has_code_in_file);
+            assert_eq!(in_file.origins.is_some(), has_code_in_file);
             let expected = if has_code_in_file { &large } else { &made };
             let found = |pack: &Arc<Pack>| pack.find(&identity(3)).and_then(|body| body.portable());
             assert_eq!(found(&pack), Some((expected.clone(), origin(3))));
@@ -719,22 +762,26 @@ mod tests {
             let without_code = open(&bytes, Some(&[8; 32]), true).expect("its items will do");
             assert_eq!((without_code.is_trusted(), without_code.len()), (false, 0));
             assert!(text_of(&without_code) == expected_text);
-            let [origins, code, text] =
-                [SectionKind::Origins, SectionKind::Code, SectionKind::Text].map(|kind| {
-                    let head = PackHead::read(&bytes, identity(99)).expect("it is whole");
-                    head.range(kind).expect("it is there")
-                });
-            for at in (0..bytes.len()).step_by(if bytes.len() > 100_000 { 997 } else { 1 }) {
+            let late =
+                [SectionKind::Fields, SectionKind::Origins, SectionKind::Code, SectionKind::Text];
+            let [fields, origins, code, text] = late.map(|kind| {
+                let head = PackHead::read(&bytes, identity(99)).expect("it is whole");
+                head.range(kind).expect("it is there")
+            });
+            let places = (0..bytes.len()).step_by(if bytes.len() > 100_000 { 997 } else { 1 });
+            for at in places.chain(fields.clone()).chain(origins.clone()) {
                 let mut changed = bytes.clone();
                 changed[at] ^= 1 << (at % 8);
-                let is_late = origins.contains(&at) || has_code_in_file && code.contains(&at);
+                let is_of_body = code.contains(&at) || fields.contains(&at);
+                let is_late = origins.contains(&at) || has_code_in_file && is_of_body;
                 let opened = open(&changed, Some(&KEY), false);
                 assert_eq!(opened.is_ok(), is_late, "byte {at}");
                 if let Ok(pack) = opened {
+                    assert_eq!(pack.has_origins(), is_of_body, "byte {at}");
+                    assert!(!is_of_body || found(&pack).is_none(), "byte {at}");
                     let is_of_code = code.contains(&at);
-                    assert_eq!(pack.has_origins(), is_of_code, "byte {at}");
-                    assert!(!is_of_code || found(&pack).is_none(), "byte {at}");
                     assert_eq!(pack.copy_code(&mut vec![0; code.len()]), !is_of_code, "byte {at}");
+                    assert!(!pack.is_whole(), "byte {at}");
                 }
                 assert!(open(&bytes[..at], Some(&KEY), false).is_err(), "{at} bytes");
                 // Where the text is known to be whole, what is used of it is checked.

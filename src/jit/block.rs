@@ -232,7 +232,7 @@ fn fill(
             LinkedSymbol::Other(_) => *others.get(&symbol)?,
         })
     };
-    let mut fields = body.numbered_fields(calls.have_their_numbers()).map(|field| {
+    let mut fields = body.numbered_fields(calls.have_their_numbers())?.map(|field| {
         let field: Field<u32> = field?;
         Some(field.with(value(field.symbol)?))
     });

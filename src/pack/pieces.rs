@@ -1,7 +1,9 @@
-//! Sections of a pack that are left in its file: code and a text, if they are large.
+//! Sections of a pack that are left in its file: code and a text, if they are large, and what is
+//! between these.
 
 use super::portable::ALIGNMENT;
 use crate::bytes::{Damage, Parts};
+use crate::process::SteadyCell;
 use crate::world::LazyTable;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -49,6 +51,14 @@ pub(super) struct SectionEntry {
     pub(super) start: u64,
     pub(super) bytes: u64,
     pub(super) hash: blake3::Hash,
+}
+
+impl SectionEntry {
+    /// Returns how long the section is; `None` if it goes beyond the end of a file of that length.
+    fn len_within(&self, file_len: u64) -> Option<usize> {
+        let is_there = self.start.checked_add(self.bytes).is_some_and(|end| end <= file_len);
+        usize::try_from(self.bytes).ok().filter(|_| is_there)
+    }
 }
 
 /// A section in a file. Each piece is checked when it is read to be used.
@@ -131,10 +141,7 @@ impl FileSection {
         file_len: u64,
         hashes: &[u8],
     ) -> Result<Self, Damage> {
-        let SectionEntry { start, bytes, .. } = section;
-        let is_there = start.checked_add(bytes).is_some_and(|end| end <= file_len);
-        let len = usize::try_from(bytes).ok().filter(|_| is_there);
-        let len = len.ok_or(MISSING)?;
+        let len = section.len_within(file_len).ok_or(MISSING)?;
         let (hashes, rest) = hashes.as_chunks();
         let hashes: Box<[_]> = hashes.iter().map(|hash| blake3::Hash::from_bytes(*hash)).collect();
         if !rest.is_empty() || hashes.len() != len.div_ceil(size.0) {
@@ -202,6 +209,42 @@ impl FileSection {
             if blake3::hash(&bytes) == self.hashes[number] { Ok(bytes) } else { Err(()) }
         };
         self.pieces.get_or_make(number, read).map(|piece| &**piece)
+    }
+}
+
+/// A section in a file that is read as a whole when it is first needed, and checked then.
+pub(super) struct LateSection {
+    read: Arc<ReadAt>,
+    start: u64,
+    len: usize,
+    hash: blake3::Hash,
+    /// Nothing if it is damaged.
+    contents: SteadyCell<Option<Box<[u8]>>>,
+}
+
+impl LateSection {
+    /// Finds a section in a file of that length.
+    ///
+    /// # Errors
+    /// When it goes beyond the end.
+    pub(super) fn find(read: Arc<ReadAt>, section: SectionEntry, file_len: u64) -> Result<Self, Damage> {
+        let SectionEntry { start, hash, .. } = section;
+        let len = section.len_within(file_len).ok_or(MISSING)?;
+        Ok(Self { read, start, len, hash, contents: SteadyCell::new() })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns what is in it; `None` if it is damaged.
+    pub(super) fn get(&self) -> Option<&[u8]> {
+        let read = || {
+            let mut contents = vec![0; self.len].into_boxed_slice();
+            (self.read)(&mut contents, self.start)?;
+            (blake3::hash(&contents) == self.hash).then_some(contents)
+        };
+        self.contents.get_or_make(read).as_deref()
     }
 }
 

@@ -66,8 +66,8 @@ pub(super) fn sign(bytes: &mut [u8]) {
         let word = |at: usize| bytes[at..at + 8].try_into().map_or(u64::MAX, u64::from_le_bytes);
         let range = usize::try_from(word(entry + 8)).ok().zip(usize::try_from(word(entry + 16)).ok());
         let hash = |contents: &[u8]| match (end - entry) / SECTION {
-            1 => PieceSize::OF_TEXT.hash(contents),
-            2 => PieceSize::OF_CODE.hash(contents),
+            1 | 3 => PieceSize::OF_TEXT.hash(contents),
+            4 => PieceSize::OF_CODE.hash(contents),
             _ => blake3::hash(contents),
         };
         let contents =

@@ -119,13 +119,14 @@ pub fn write(
         false => 0,
     };
     let kept_of_code = hash_bytes(PieceSize::OF_CODE, code_bytes, has_large_code);
+    let kept_of_fields = hash_bytes(PieceSize::OF_TEXT, fields.len(), has_large_code);
     let kept_of_text = hash_bytes(PieceSize::OF_TEXT, text.len(), has_large_code || has_large_text);
-    let kept_hashes = kept_of_code + kept_of_text;
-    let parts = [&index, &fields, &symbols, &names, &linked, &origins];
+    let kept_hashes = kept_of_code + kept_of_fields + kept_of_text;
+    let parts = [&index, &symbols, &names, &linked];
     let unaligned = TABLES + meta.len() + kept_hashes + parts.iter().map(|part| part.len()).sum::<usize>();
     let blanks = if has_large_code { unaligned.next_multiple_of(PAGE) - unaligned } else { 0 };
     let meta = [meta, &vec![b' '; blanks]].concat();
-    let before = [&*meta, &index, &fields, &symbols, &names, &linked, &origins];
+    let before = [&*meta, &index, &symbols, &names, &linked];
     let lengths = before.iter().map(|section| section.len());
     let code_start = TABLES + lengths.clone().sum::<usize>() + kept_hashes;
     // What is large is written from where it is, before what its hashes are a part of.
@@ -146,11 +147,13 @@ pub fn write(
         code.write(&filled)?;
     }
     let of_code = code.finish()?;
+    to.write_all(&fields)?;
+    to.write_all(&origins)?;
     let mut of_text = SectionWriter::new(to, PieceSize::OF_TEXT, text.len());
     of_text.write(text)?;
     let of_text = of_text.finish()?;
-    let mut hashes = of_code[..kept_of_code].to_vec();
-    hashes.extend_from_slice(&of_text[..kept_of_text]);
+    let of_fields = PieceSize::OF_TEXT.hashes(&fields);
+    let hashes = [&of_code[..kept_of_code], &of_fields[..kept_of_fields], &of_text[..kept_of_text]].concat();
     let mut head = Writer::with_room(HEAD);
     head.bytes(MAGIC);
     head.word(FORMAT);
@@ -158,8 +161,8 @@ pub fn write(
     head.bytes(Fingerprint::BUILD.as_bytes());
     head.bytes(target.as_bytes());
     let (mut table, mut offset) = (Writer::with_room(TABLES), TABLES);
-    let lengths = lengths.chain([hashes.len(), code_bytes, text.len()]);
-    let hashed = before.into_iter().chain([&hashes[..], &of_code, &of_text]);
+    let lengths = lengths.chain([hashes.len(), code_bytes, fields.len(), origins.len(), text.len()]);
+    let hashed = before.into_iter().chain([&hashes[..], &of_code, &of_fields, &origins, &of_text]);
     for ((kind, length), hashed) in SECTIONS.iter().zip(lengths).zip(hashed) {
         table.word(*kind as u32);
         table.word(0);

@@ -7,8 +7,8 @@ use std::ops::Range;
 /// The size of large pages in bytes, or a multiple of it.
 const LARGE: usize = 2 << 20;
 
-/// How much of a large page is worth one, in bytes: as many small pages take longer.
-const WORTH_LARGE: usize = LARGE / 4;
+/// How much of a large page is worth one, in bytes: what is not used of it is memory all the same.
+const WORTH_LARGE: usize = LARGE / 2;
 
 /// The size from which it is worth asking for several pages at once, in bytes.
 const SEVERAL: usize = 128 << 10;
