@@ -373,7 +373,8 @@ impl Context {
     /// Runs a source like [`run`](Self::run), but may leave out the outcomes of
     /// definitions without warnings. So what another context of the engine has run, or an
     /// earlier run has checked and the [cache](crate::Config::cache) has kept, can be taken
-    /// over as a whole, at the start of a program: it costs what is used of it.
+    /// over as a whole, at the start of a program: it costs what is used of it. What is taken over
+    /// is defined before `each` is called for what lies between.
     pub fn run_for_values(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
         let flow = self.items(source, IfUnchanged::Replace, Interest::Shown, each);
         self.submit();

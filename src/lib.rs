@@ -105,7 +105,8 @@
 //! items of its text as well, with what their reading asked. The longest run of definitions
 //! of a program, nearly, and each module that it imports, become a *layer* below the book
 //! of names and below the bindings: a name that these do not bind is looked up there,
-//! decoded and bound, when it is first called. So a start costs what is used of a text,
+//! decoded and bound, when it is first called. What lies between the definitions runs in its turn,
+//! and cannot tell that those behind it are there. So a start costs what is used of a text,
 //! not what is in it. A pack links the definitions of its text with their code, and all
 //! code that is linked with a layer is placed as one *block* at the first call: the slots
 //! of its functions lead there, though nothing is decoded or bound. They are in a row, in the

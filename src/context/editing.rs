@@ -17,6 +17,7 @@ use crate::syntax::operator::Operators;
 use crate::syntax::parser::{ParseLimits, Parser};
 use crate::syntax::token::{Terminal, Tokens};
 use crate::world::{EditedText, StoredItem, StoredText};
+use rustc_hash::FxHashSet;
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ struct OpeningEnvironment<'a> {
     context: &'a Context,
     text: &'a StoredText,
     item: usize,
+    /// The variables that items of the opening declare before this one.
+    variables: &'a FxHashSet<Name>,
     /// Whether a definition cannot be read.
     is_damaged: Cell<bool>,
 }
@@ -60,6 +63,7 @@ impl Context {
         let described = edited.text().described().ok()?;
         let mut operators = Operators::clone(self.world.operators());
         let mut own_operators = described.operators.iter().copied().peekable();
+        let (mut others, mut variables) = (described.others.iter().copied().peekable(), FxHashSet::default());
         loop {
             let start = edited.text().start(next).ok()?;
             let tokens = self.tokens_at(source, start)?;
@@ -87,9 +91,20 @@ impl Context {
                 let CheckedItem::Definition(function, Some(fixity)) = item else { return None };
                 operators.define(fixity, function.name, &function.names);
             }
+            while let Some(number) = others.next_if(|number| *number < at) {
+                if let CheckedItem::Variables(_, declared) = edited.text().checked_item(number).ok()? {
+                    variables.extend(declared);
+                }
+            }
             let context = &*self;
             let is_damaged = Cell::new(false);
-            let before = OpeningEnvironment { context, text: edited.text(), item: at, is_damaged };
+            let before = OpeningEnvironment {
+                context,
+                text: edited.text(),
+                item: at,
+                variables: &variables,
+                is_damaged,
+            };
             let read = before.read(&tokens, &operators)?;
             if at < next && read.end == edited.text().end(at).ok()? {
                 if next < opening.end {
@@ -165,10 +180,11 @@ impl Environment for OpeningEnvironment<'_> {
     }
 
     fn global(&self, name: Name, kind: MemberKind) -> Result<HeldName, NameMistake> {
-        match self.defining(name).filter(|_| kind == MemberKind::Function) {
-            Some(_) => Ok(self.names().text(name)),
-            None => self.context.global(name, kind),
-        }
+        let is_own = match kind {
+            MemberKind::Function => self.defining(name).is_some(),
+            MemberKind::Variable => self.variables.contains(&name),
+        };
+        if is_own { Ok(self.names().text(name)) } else { self.context.global(name, kind) }
     }
 
     fn imports(&self) -> &Imports {
@@ -176,7 +192,7 @@ impl Environment for OpeningEnvironment<'_> {
     }
 
     fn has_variable(&self, name: Name) -> bool {
-        self.context.has_variable(name)
+        self.variables.contains(&name) || self.context.has_variable(name)
     }
 
     fn functions(&self) -> Vec<Name> {

@@ -7,7 +7,7 @@ use crate::config::Mode;
 use crate::sema::CheckedItem;
 use crate::status::State;
 use crate::text_cache::{CachedItem, CachedText, Opening};
-use crate::world::{StoredText, World};
+use crate::world::{Layer, StoredText, World};
 use std::sync::Arc;
 
 /// The search for the opening of a text that is being run.
@@ -113,20 +113,30 @@ impl OpeningSearch {
 }
 
 impl Context {
-    /// Puts the opening of a text that an earlier run has checked below the program.
-    /// Returns `false`, without effect, if it would mean something else here.
-    pub(super) fn take_layer(&mut self, text: &Arc<StoredText>) -> bool {
+    /// Puts the opening of a text that an earlier run has checked below the program. Returns the
+    /// layer; `None`, without effect, if it would mean something else here.
+    pub(super) fn take_layer(&mut self, text: &Arc<StoredText>) -> Option<Arc<Layer>> {
         let most = self.engine.config().limits.max_definitions;
         let fits = self.world.len() + text.opening().len() <= most
             && self.engine.names().has_room_for(text.name_count())
             && self.backend.takes_layers();
-        let Some(layer) = self.world.layer_of(text).filter(|_| fits).map(Arc::new) else {
-            return false;
-        };
-        if !layer.record().holds(self, self.world.operators()) {
-            return false;
+        let layer = self.world.layer_of(text).filter(|_| fits).map(Arc::new)?;
+        let is_same = layer.record().holds(self, self.world.operators());
+        (is_same && self.put_below(&layer)).then_some(layer)
+    }
+
+    /// Removes the definitions of a layer that are those of items of its text from one on.
+    pub(super) fn take_back(&mut self, layer: &Layer, from: usize) {
+        let text = layer.text();
+        let names: Vec<_> = text.definitions().filter(|number| *number >= from).collect();
+        for name in names.into_iter().filter_map(|number| text.name(number)) {
+            let (present, own) = (self.world.function(name.name()), layer.definition(name.name()));
+            let is_own = present.zip(own).is_some_and(|(present, own)| Arc::ptr_eq(present, &own.function));
+            if is_own {
+                // It is known, as has been seen.
+                let _ = self.drop_function(&name);
+            }
         }
-        self.put_below(&layer)
     }
 
     /// Defines and declares what the opening of a text does.

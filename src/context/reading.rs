@@ -23,7 +23,7 @@ use crate::syntax::lexer::{Pieces, fitting};
 use crate::syntax::lint;
 use crate::syntax::parser::{ParseLimits, Parser, SyntaxErrors};
 use crate::text_cache::{CachedItem, CachedText, KeptProgram, KeptText};
-use crate::world::StoredText;
+use crate::world::{Layer, StoredText};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -80,11 +80,20 @@ struct Progress {
     /// An offset where it had not begun.
     last: u32,
     opening: OpeningSearch,
+    /// The items of the layer that stands for definitions, until all of them have been passed.
+    within: Option<LayerItems>,
     /// Whether a layer may stand for definitions: the program begins with the text.
     may_take_layer: bool,
     /// Whether an item has been parsed.
     has_parsed: bool,
     refused: RefusedNames,
+}
+
+/// The items of a text for whose definitions a layer stands.
+struct LayerItems {
+    layer: Arc<Layer>,
+    /// How many of those that are run have been passed.
+    run: usize,
 }
 
 impl Context {
@@ -160,6 +169,7 @@ impl Context {
         let progress = Progress::new(cached, kept, opening);
         let mut progress = Progress { reader, earlier, may_take_layer, has_parsed, ..progress };
         let mut run = |context: &mut Self, progress: &mut Progress, item: ItemRead, is_known: bool| {
+            let declares = item.as_ref().is_ok_and(|item| matches!(item.item, CheckedItem::Variables(..)));
             let outcome = context.begin_item(limit.as_ref()).and(item);
             let outcome = outcome.and_then(|item| {
                 progress.opening.before(context, &item, progress.items.saturating_sub(1));
@@ -172,6 +182,10 @@ impl Context {
             });
             if outcome.is_err() {
                 progress.opening.end();
+                if declares {
+                    // What follows may mean something else without the variables.
+                    progress.leave_layer(context);
+                }
             }
             let Some(outcome) = progress.refused.without_consequences(outcome) else {
                 return ControlFlow::Continue(());
@@ -180,22 +194,35 @@ impl Context {
             // The names that have been read are of the engine of this source.
             // Nothing goes on in another one.
             if !context.engine.is(&engine) {
+                progress.within = None;
                 let _ = each(context, Err(Error::OtherEngine));
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
         };
-        while let Some(item) = progress.known(self, limit.as_ref()) {
-            run(self, &mut progress, item, true)?;
-        }
-        if !progress.is_at_end() {
-            match reader {
-                Some(reader) => (reader.rest)(self, &source, &mut progress, limit.as_ref(), &mut run)?,
-                None => run(self, &mut progress, Err(unread()), false)?,
-            }
-        }
+        let flow = self.each_item(&source, &mut progress, limit.as_ref(), &mut run);
+        progress.leave_layer(self);
+        flow?;
         progress.opening.finish(self);
         ControlFlow::Continue(())
+    }
+
+    /// Passes each item to `run`.
+    fn each_item(
+        &mut self,
+        source: &Source,
+        progress: &mut Progress,
+        limit: Option<&Limit>,
+        run: &mut RunItem<'_>,
+    ) -> ControlFlow<()> {
+        while let Some(item) = progress.known(self, limit) {
+            run(self, progress, item, true)?;
+        }
+        match progress.reader {
+            _ if progress.is_at_end() => ControlFlow::Continue(()),
+            Some(reader) => (reader.rest)(self, source, progress, limit, run),
+            None => run(self, progress, Err(unread()), false),
+        }
     }
 
     /// Returns whether what reading a text asks is not recorded, since it takes a child less to
@@ -347,6 +374,7 @@ impl Progress {
             end: 0,
             last: 0,
             opening,
+            within: None,
             may_take_layer: false,
             has_parsed: false,
             refused: RefusedNames::default(),
@@ -368,25 +396,47 @@ impl Progress {
         if let Some(earlier) = self.earlier_opening() {
             self.compare(context, earlier);
         }
-        if let Some((text, last, end)) = self.layer() {
+        if let Some(text) = self.layer() {
             if let Err(error) = context.begin_item(limit) {
                 return Some(Err(error));
             }
             self.may_take_layer = false;
-            if context.take_layer(&text) {
-                let until = text.opening().end;
-                context.items_known += (until - self.items) as u64;
-                (self.items, self.last, self.end) = (until, last, end);
-            }
+            self.within = context.take_layer(&text).map(|layer| LayerItems { layer, run: 0 });
         }
-        let item = self.cached.as_ref()?.item(self.items)?;
-        if !item.record().holds(context, context.world.operators()) {
+        self.pass_definitions(context);
+        let item = self.cached.as_ref().and_then(|text| text.item(self.items));
+        let Some(item) = item.filter(|item| item.record().holds(context, context.world.operators())) else {
+            self.leave_layer(context);
             return None;
-        }
+        };
         self.items += 1;
         (self.last, self.end) = (self.end, item.end);
         context.items_known += 1;
         Some(Ok(item))
+    }
+
+    /// Goes past the definitions for which a layer stands, up to what is run next.
+    fn pass_definitions(&mut self, context: &mut Context) {
+        let Some(LayerItems { layer, run }) = &mut self.within else { return };
+        let next = layer.other_items().get(*run).copied();
+        let until = next.unwrap_or(layer.text().opening().end);
+        if let Some(last) = until.checked_sub(1).filter(|last| *last >= self.items) {
+            let (Ok(start), Ok(end)) = (layer.text().start(last), layer.text().end(last)) else {
+                return self.leave_layer(context);
+            };
+            context.items_known += (until - self.items) as u64;
+            (self.items, self.last, self.end) = (until, start, end);
+            layer.reach(until);
+        }
+        *run += 1;
+        self.within.take_if(|_| next.is_none());
+    }
+
+    /// Takes the definitions of the layer back that have not been passed: what comes before them
+    /// in the text does not lead to them.
+    fn leave_layer(&mut self, context: &mut Context) {
+        let Some(LayerItems { layer, .. }) = self.within.take() else { return };
+        context.take_back(&layer, self.items);
     }
 
     /// Returns the text of an earlier run, if its opening begins here.
@@ -435,15 +485,11 @@ impl Progress {
         self.cached.take_if(|text| is_edited(text));
     }
 
-    /// Returns the stored text whose opening begins here, and where its last item begins and
-    /// ends.
-    fn layer(&self) -> Option<(Arc<StoredText>, u32, u32)> {
+    /// Returns the stored text whose opening begins here.
+    fn layer(&self) -> Option<Arc<StoredText>> {
         let text = self.cached.as_ref().filter(|_| self.may_take_layer)?.stored()?;
-        let opening = text.opening();
-        let begins = !opening.is_empty() && opening.start == self.items;
-        let last = opening.end.checked_sub(1)?;
-        let (start, end) = (text.start(last).ok()?, text.end(last).ok()?);
-        begins.then_some((text, start, end))
+        let begins = !text.opening().is_empty() && text.opening().start == self.items;
+        begins.then_some(text)
     }
 
     /// Adds the item that was read next. Returns the one to run, which may be

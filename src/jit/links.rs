@@ -57,7 +57,8 @@ impl Jit {
         }
         let bodies: Vec<(CodeLink, Fingerprint)> = made.filter_map(link).collect();
         let full = bodies.iter().filter(|(link, _)| link.tier == Tier::Full).map(|(link, _)| link.item);
-        let is_whole = full.collect::<FxHashSet<_>>().len() == text.opening().len();
+        let others = text.described().map_or(0, |opening| opening.others.len());
+        let is_whole = full.collect::<FxHashSet<_>>().len() + others == text.opening().len();
         Some(CodeLinks { assumed, bodies, is_whole })
     }
 

@@ -18,8 +18,8 @@ use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex};
 
-/// The number of shapes that are kept.
-const MOST_SHAPES: usize = 128;
+/// How many of the shapes that were used last are kept; up to twice as many are.
+const KEPT: usize = 64;
 
 /// Expressions with more numbers have code of their own.
 const MOST_NUMBERS: usize = 64;
@@ -28,12 +28,13 @@ const MOST_NUMBERS: usize = 64;
 #[derive(Default)]
 pub(super) struct Shapes(Mutex<ShapeTable>);
 
+/// The shapes, by their hashes.
 #[derive(Default)]
 struct ShapeTable {
-    /// By the hash of their shape.
-    shapes: FxHashMap<u64, KeptShape>,
-    /// Counts the uses.
-    clock: u64,
+    /// Those that were used last.
+    young: FxHashMap<u64, KeptShape>,
+    /// Those that were used before these were.
+    old: FxHashMap<u64, KeptShape>,
 }
 
 struct KeptShape {
@@ -41,54 +42,59 @@ struct KeptShape {
     callees: Box<[(Name, u32)]>,
     locals: u32,
     definition: Arc<Definition>,
-    /// When it was used last.
-    used: u64,
 }
 
 impl Shapes {
     /// Returns the definition whose code runs an expression with its numbers.
     pub(super) fn find(&self, expression: &CheckedFunction) -> Option<Arc<Definition>> {
+        let hash = hash(expression);
+        let is_same = |kept: &&KeptShape| kept.is_of(expression);
         let mut table = self.table();
-        table.clock += 1;
-        let now = table.clock;
-        let kept = table.shapes.get_mut(&hash(expression))?;
-        if !kept.is_of(expression) {
-            return None;
+        if let Some(kept) = table.young.get(&hash) {
+            return Some(kept).filter(is_same).map(|kept| kept.definition.clone());
         }
-        kept.used = now;
-        Some(kept.definition.clone())
+        table.old.get(&hash).filter(is_same)?;
+        let kept = table.old.remove(&hash)?;
+        let definition = kept.definition.clone();
+        let left = table.add(hash, kept);
+        drop(table);
+        // Dropping code takes other locks.
+        drop(left);
+        Some(definition)
     }
 
-    /// Keeps the definition of an expression's shape; the one that was not used
-    /// for the longest time leaves.
+    /// Keeps the definition of an expression's shape.
     pub(super) fn keep(&self, expression: &CheckedFunction, definition: Arc<Definition>) {
-        let mut table = self.table();
-        table.clock += 1;
         let kept = KeptShape {
             nodes: expression.nodes.clone(),
             callees: expression.calls().collect(),
             locals: expression.locals,
             definition,
-            used: table.clock,
         };
-        let replaced = table.shapes.insert(hash(expression), kept);
-        let is_full = table.shapes.len() > MOST_SHAPES;
-        let oldest = table.shapes.iter().min_by_key(|(_, kept)| kept.used).filter(|_| is_full);
-        let oldest = oldest.map(|(hash, _)| *hash);
-        let left = oldest.and_then(|hash| table.shapes.remove(&hash));
-        drop(table);
+        let left = self.table().add(hash(expression), kept);
         // Dropping code takes other locks.
-        drop((replaced, left));
+        drop(left);
     }
 
     /// Releases all shapes.
     pub(super) fn clear(&self) {
-        let shapes = std::mem::take(&mut self.table().shapes);
+        let shapes = std::mem::take(&mut *self.table());
         drop(shapes);
     }
 
     fn table(&self) -> SteadyGuard<'_, ShapeTable> {
         locked_steadily(&self.0)
+    }
+}
+
+impl ShapeTable {
+    /// Adds a shape. Returns what leaves.
+    fn add(&mut self, hash: u64, kept: KeptShape) -> (Option<KeptShape>, Self) {
+        let mut left = Self::default();
+        if self.young.len() >= KEPT {
+            left.old = std::mem::replace(&mut self.old, std::mem::take(&mut self.young));
+        }
+        (self.young.insert(hash, kept), left)
     }
 }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 const LARGE: usize = 2 << 20;
 
 /// How much of a large page is worth one, in bytes: what is not used of it is memory all the same.
-const WORTH_LARGE: usize = LARGE / 2;
+const WORTH_LARGE: usize = LARGE / 4 * 3;
 
 /// The size from which it is worth asking for several pages at once, in bytes.
 const SEVERAL: usize = 128 << 10;

@@ -14,7 +14,7 @@ use crate::name::{HeldName, HeldNames, Name, Names};
 use crate::sema::checked::CheckedFunction;
 use crate::stop::Poll;
 use crate::syntax::operator::{BinaryMeaning, Operators, UnaryMeaning};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -47,6 +47,11 @@ impl ReadingRecord {
     /// Returns whether something that the program declares was known.
     pub fn knows_declared(&self, name: Name, arity: u32) -> bool {
         self.asked.contains(&Asked::Declared(name, Some(arity)))
+    }
+
+    /// Returns the names that were asked about.
+    pub fn asked_names(&self) -> impl Iterator<Item = Name> {
+        self.asked.iter().flat_map(Asked::names)
     }
 
     /// Returns what the records of a module's items have asked together and the module does
@@ -107,6 +112,17 @@ impl ReadingRecord {
     }
 }
 
+/// What successive items answer themselves.
+pub struct OwnAnswers<'i> {
+    /// What they define, with the arity.
+    pub defined: &'i FxHashMap<Name, u32>,
+    /// The variables that they declare.
+    pub variables: &'i FxHashSet<Name>,
+    /// The operators that they define, and what operators mean after them.
+    pub operators: &'i FxHashSet<Name>,
+    pub present: &'i Operators,
+}
+
 /// What reading successive items has asked together that they do not answer themselves.
 #[derive(Default)]
 pub struct OutsideQuestions {
@@ -117,17 +133,10 @@ pub struct OutsideQuestions {
 }
 
 impl OutsideQuestions {
-    /// Adds what reading the next item asked, where those before define `defined` with
-    /// that arity, and the operators that are `own`, which mean this. Returns `false` if
+    /// Adds what reading the next item asked, where those before answer this. Returns `false` if
     /// the answers were others.
-    pub fn add(
-        &mut self,
-        record: &ReadingRecord,
-        defined: impl Fn(Name) -> Option<u32>,
-        own: &FxHashSet<Name>,
-        operators: &Operators,
-        names: &Names,
-    ) -> bool {
+    pub fn add(&mut self, record: &ReadingRecord, own: &OwnAnswers<'_>, names: &Names) -> bool {
+        let defined = |name: Name| own.defined.get(&name).copied();
         if *self.has_aliases.get_or_insert(record.has_aliases) != record.has_aliases {
             return false;
         }
@@ -140,12 +149,18 @@ impl OutsideQuestions {
                 },
                 // What is declared later is compared then.
                 Asked::Declared(_, None) => true,
-                Asked::Declared(..) | Asked::Variable(..) => false,
+                Asked::Declared(..) => false,
+                Asked::Variable(name, is_declared) => is_declared && own.variables.contains(&name),
                 Asked::Global(name, kind, stands_for) => {
-                    kind == MemberKind::Function && stands_for == Some(name) && defined(name).is_some()
+                    let is_own = match kind {
+                        MemberKind::Function => defined(name).is_some(),
+                        MemberKind::Variable => own.variables.contains(&name),
+                    };
+                    is_own && stands_for == Some(name)
                 }
-                Asked::Operator(name, unary, binary) if own.contains(&name) => {
-                    if (operators.unary(name), operators.binary(name)) != (unary, binary) {
+                Asked::Operator(name, unary, binary) if own.operators.contains(&name) => {
+                    let present = own.present;
+                    if (present.unary(name), present.binary(name)) != (unary, binary) {
                         return false;
                     }
                     true
@@ -176,7 +191,7 @@ impl OutsideQuestions {
 
 impl Asked {
     /// Returns the names in it.
-    fn names(&self) -> impl Iterator<Item = Name> {
+    fn names(&self) -> impl Iterator<Item = Name> + use<> {
         let (name, other) = match *self {
             Self::Function(name, _)
             | Self::Declared(name, _)

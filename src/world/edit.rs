@@ -3,7 +3,7 @@
 //!
 //! Texts are compared item by item, by hashes. In the opening, a definition may be another
 //! one of the same name with the same parameters: whatever the reading of other items asked
-//! has the same answers then. After the opening, the first item that is not the same ends
+//! has the same answers then. An expression may be another one, too. After the opening, the first item that is not the same ends
 //! what is taken; the rest is read as ever.
 
 use super::stored::{StoredEnvironment, StoredItem, StoredText, TextEdit, hash_of};
@@ -20,6 +20,8 @@ const MOST_CHANGED: usize = 64;
 pub struct EditedText {
     text: StoredText,
     source: Source,
+    /// The items of the opening that are no definitions.
+    others: Vec<usize>,
 }
 
 impl EditedText {
@@ -28,8 +30,9 @@ impl EditedText {
     pub fn new(bytes: SharedParts, source: &Source, environment: &Arc<StoredEnvironment>) -> Option<Self> {
         let mut text = StoredText::new(bytes, source, environment).ok()?;
         let is_comparable = !text.opening().is_empty() && text.hash(0).is_some();
+        let others = text.described().ok().filter(|_| is_comparable)?.others;
         text.edit = Some(TextEdit::default());
-        is_comparable.then(|| Self { text, source: source.clone() })
+        Some(Self { text, source: source.clone(), others })
     }
 
     /// Returns what is known of the text so far.
@@ -68,23 +71,40 @@ impl EditedText {
         Some(until)
     }
 
-    /// Takes another definition for that of an item; `None` if it may mean something else
-    /// for the rest of the text.
+    /// Takes another item for one; `None` if it may mean something else for the rest of the text.
     pub fn replace(&mut self, number: usize, read: StoredItem, largest: usize) -> Option<()> {
-        let CheckedItem::Definition(function, None) = &read.item else { return None };
-        if function.takes_or_gives(self.text.names()) {
+        let is_known = self.text.edit.as_ref()?.items.contains_key(&number);
+        if is_known || self.changed() >= MOST_CHANGED {
             return None;
         }
-        let (arity, _) = self.text.size_of(number)?;
-        let is_known = self.text.edit.as_ref()?.items.contains_key(&number);
-        let is_same = self.text.name(number)?.name() == function.name && function.arity() == arity;
-        if !is_same || is_known || self.changed() >= MOST_CHANGED || function.nodes.len() > largest {
+        let place = self.others.partition_point(|other| *other < number);
+        let is_other = self.others.get(place) == Some(&number);
+        // What runs next finds what is defined until then.
+        let (function, runs) = match &read.item {
+            CheckedItem::Definition(function, None) if !is_other => {
+                (function, self.others.get(place).copied().unwrap_or(self.text.opening().end))
+            }
+            CheckedItem::Expression(function) | CheckedItem::Effect(function) if is_other => {
+                let stored = self.text.checked_item(number).ok()?;
+                let is_same = matches!(stored, CheckedItem::Expression(_) | CheckedItem::Effect(_));
+                (function, is_same.then_some(number)?)
+            }
+            _ => return None,
+        };
+        if function.takes_or_gives(self.text.names()) || function.nodes.len() > largest {
+            return None;
+        }
+        let is_same = || {
+            let (arity, _) = self.text.size_of(number)?;
+            Some(self.text.name(number)?.name() == function.name && function.arity() == arity)
+        };
+        if !is_other && is_same() != Some(true) {
             return None;
         }
         let mut calls = Vec::new();
         for callee in &function.callees {
             match self.text.find(&self.text.names().text(callee.name)) {
-                Some(item) if self.text.size_of(item)?.0 != callee.arity => return None,
+                Some(item) if item >= runs || self.text.size_of(item)?.0 != callee.arity => return None,
                 Some(_) => {}
                 None => calls.push(callee.name),
             }

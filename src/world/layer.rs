@@ -16,6 +16,7 @@ use crate::sema::instance::instance_parts;
 use crate::sema::{CheckedItem, Import};
 use crate::syntax::operator::Operators;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The definitions of a text that an earlier run has checked.
 pub struct Layer {
@@ -29,6 +30,8 @@ pub struct Layer {
     adoptable: Box<[Name]>,
     /// The definitions that have been decoded.
     bound: LazyTable<BoundFunction>,
+    /// The item of the text that a program has come to: it knows no name that is defined later.
+    reached: AtomicUsize,
 }
 
 impl Layer {
@@ -78,7 +81,8 @@ impl Layer {
         // A module calls nothing by an alias.
         let is_adoptable = |name: &Name| module.is_none() || instance_parts(&names.text(*name)).is_some();
         let adoptable = opening.calls.iter().copied().filter(is_adoptable).collect();
-        Some(Self { text: text.clone(), opening, module, operators, adoptable, bound })
+        let reached = AtomicUsize::new(if module.is_some() { usize::MAX } else { text.opening().start });
+        Some(Self { text: text.clone(), opening, module, operators, adoptable, bound, reached })
     }
 
     /// Returns the module that it is; `None` if it is the opening of a program.
@@ -101,12 +105,17 @@ impl Layer {
         self.opening.largest
     }
 
-    /// Returns the items of a module that are no definitions in force, in order.
+    /// Returns the items that are no definitions in force, in order.
     ///
     /// # Errors
     /// When the text is damaged.
     pub fn others(&self) -> impl Iterator<Item = Result<CheckedItem, Damage>> {
         self.opening.others.iter().map(|number| self.text.checked_item(*number))
+    }
+
+    /// Returns the numbers of the items in the text that are no definitions in force, in order.
+    pub fn other_items(&self) -> &[usize] {
+        &self.opening.others
     }
 
     /// Returns the number of definitions.
@@ -140,9 +149,17 @@ impl Layer {
         self.text.definitions().filter_map(|number| self.bound(number - self.text.opening().start))
     }
 
-    /// Returns the names that it defines, in the order of the text.
+    /// Returns the names that it defines, in the order of the text, as far as a program has
+    /// [come](Self::reach).
     pub fn names(&self) -> impl Iterator<Item = HeldName> {
-        self.text.definitions().filter_map(|number| self.text.name(number))
+        let reached = self.reached.load(Ordering::Relaxed);
+        let known = self.text.definitions().take_while(move |number| *number < reached);
+        known.filter_map(|number| self.text.name(number))
+    }
+
+    /// Notes that the program has come to an item of the text.
+    pub fn reach(&self, item: usize) {
+        self.reached.store(item, Ordering::Relaxed);
     }
 
     /// Returns whether one of its functions calls a name that it does not define, or that

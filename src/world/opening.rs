@@ -3,7 +3,7 @@
 
 use crate::bytes::{Damage, Reader, Writer};
 use crate::name::{Name, Names};
-use crate::sema::asked::{OutsideQuestions, ReadingRecord};
+use crate::sema::asked::{OutsideQuestions, OwnAnswers, ReadingRecord};
 use crate::sema::checked::{CheckedFunction, TakenFunction};
 use crate::sema::instance::instance_parts;
 use crate::sema::stored::{StoredTables, TableIndices};
@@ -22,6 +22,8 @@ pub struct StoredOpening {
     pub operators: Vec<usize>,
     /// The items in it that are no definitions, or whose definitions others replace.
     pub others: Vec<usize>,
+    /// The variables that items of a program in it declare.
+    pub variables: Vec<Name>,
     /// What reading a module asked that it does not answer itself.
     pub record: ReadingRecord,
     /// The number of nodes of the largest function of a module.
@@ -39,6 +41,8 @@ impl StoredOpening {
             writer.count(numbers.len());
             numbers.iter().for_each(|number| writer.count(*number));
         }
+        writer.count(self.variables.len());
+        self.variables.iter().for_each(|name| writer.number(numbering.name(*name)));
         writer.count(self.largest);
         self.record.write(writer, numbering);
     }
@@ -48,14 +52,18 @@ impl StoredOpening {
         let calls = reader.many(|reader| tables.name(reader))?.into_iter().collect();
         let mut numbers = || Ok(reader.many(|reader| Ok(reader.number()? as usize))?.into_vec());
         let (operators, others) = (numbers()?, numbers()?);
+        let variables = reader.many(|reader| tables.name(reader))?.into_vec();
         let largest = reader.number()? as usize;
-        Ok(Self { calls, operators, others, largest, record: ReadingRecord::read(reader, tables)? })
+        let record = ReadingRecord::read(reader, tables)?;
+        Ok(Self { calls, operators, others, variables, largest, record })
     }
 }
 
-/// The search for the opening of a program: the longest run of definitions, nearly. A run
-/// ends where a name is defined again, or was called before with another number of
-/// arguments, or something else than a definition follows.
+/// The search for the opening of a program: the longest run of definitions, nearly. Between
+/// them, expressions may be computed and variables declared, as long as these cannot tell that what
+/// follows is defined already. A run ends where a name is defined again, or was called before
+/// with another number of arguments, or by what was computed; and where something is imported or
+/// declared by `extern`.
 pub(super) struct OpeningFinder {
     names: Arc<Names>,
     /// The number of nodes of the largest function that can be compiled.
@@ -80,6 +88,13 @@ struct DefinitionRun {
     /// The operators that it defines, and the items that do so.
     own_operators: FxHashSet<Name>,
     operator_items: Vec<usize>,
+    /// The items that define nothing, and the variables that they declare.
+    others: Vec<usize>,
+    variables: FxHashSet<Name>,
+    /// What definitions call since the last of these items.
+    called_since: Vec<Name>,
+    /// What these items, or definitions before them, have asked about or may call.
+    met: FxHashSet<Name>,
     asked: OutsideQuestions,
 }
 
@@ -101,9 +116,15 @@ impl OpeningFinder {
 
     /// Adds the next item.
     pub(super) fn item(&mut self, number: usize, item: &CheckedItem, record: &ReadingRecord) {
-        let CheckedItem::Definition(function, fixity) = item else {
-            self.end_run(number + 1);
-            return;
+        let (function, fixity) = match item {
+            CheckedItem::Definition(function, fixity) => (function, fixity),
+            CheckedItem::Expression(function) | CheckedItem::Effect(function) => {
+                return self.run.pass(number, function, &[], record, &self.names);
+            }
+            CheckedItem::Variables(function, declared) => {
+                return self.run.pass(number, function, declared, record, &self.names);
+            }
+            CheckedItem::Extern(_) | CheckedItem::Import(_) => return self.end_run(number + 1),
         };
         if !self.add(number, function, *fixity, record) {
             self.end_run(number);
@@ -134,7 +155,8 @@ impl OpeningFinder {
     fn end_run(&mut self, next: usize) {
         let ended = std::mem::replace(&mut self.run, DefinitionRun::new(next, &self.names));
         self.before.extend(ended.defined.keys().chain(ended.called.keys()).chain(ended.given.keys()));
-        if ended.range.len() > LONGER * self.best.0.len() {
+        let (range, opening) = &self.best;
+        if ended.defined.len() > LONGER * (range.len() - opening.others.len()) {
             self.best = ended.finish();
         }
     }
@@ -164,6 +186,10 @@ impl DefinitionRun {
             operators: Operators::new(names),
             own_operators: FxHashSet::default(),
             operator_items: Vec::new(),
+            others: Vec::new(),
+            variables: FxHashSet::default(),
+            called_since: Vec::new(),
+            met: FxHashSet::default(),
             asked: OutsideQuestions::default(),
         }
     }
@@ -176,10 +202,18 @@ impl DefinitionRun {
         record: &ReadingRecord,
         names: &Names,
     ) -> bool {
-        let defined = |name: Name| self.defined.get(&name).copied();
+        let own = OwnAnswers {
+            defined: &self.defined,
+            variables: &self.variables,
+            operators: &self.own_operators,
+            present: &self.operators,
+        };
+        let is_met = |name: Name| self.met.contains(&name);
         let fits = |arities: &Vec<u32>| arities.iter().all(|arity| *arity == function.signature());
-        let is_added = self.asked.add(record, defined, &self.own_operators, &self.operators, names)
+        let is_added = self.asked.add(record, &own, names)
             && !self.defined.contains_key(&function.name)
+            && !is_met(function.name)
+            && fixity.is_none_or(|fixity| !is_met(fixity.operator()))
             && self.called.get(&function.name).is_none_or(fits)
             && self
                 .given
@@ -202,10 +236,38 @@ impl DefinitionRun {
         true
     }
 
+    /// Goes past an item that declares these variables, or none, and may run.
+    fn pass(
+        &mut self,
+        number: usize,
+        function: &CheckedFunction,
+        declared: &[Name],
+        record: &ReadingRecord,
+        names: &Names,
+    ) {
+        if self.range.is_empty() {
+            self.range = number + 1..number + 1;
+            return;
+        }
+        self.others.push(number);
+        self.variables.extend(declared);
+        self.met.extend(self.called_since.drain(..).chain(record.asked_names()));
+        for callee in &function.callees {
+            self.met.insert(callee.name);
+            let text = names.text(callee.name);
+            let Some((pattern, given)) = instance_parts(&text) else { continue };
+            let parts = given.into_iter().flatten().chain([pattern]);
+            self.met.extend(parts.filter_map(|part| names.get(part)));
+        }
+    }
+
     /// Notes what a function calls, and what it gives patterns.
     fn note_calls(&mut self, function: &CheckedFunction, names: &Names) {
         for callee in &function.callees {
             let arities = self.called.entry(callee.name).or_default();
+            if arities.is_empty() {
+                self.called_since.push(callee.name);
+            }
             if !arities.contains(&callee.arity) {
                 arities.push(callee.arity);
             }
@@ -215,6 +277,9 @@ impl DefinitionRun {
             let taken = pattern.and_then(|pattern| self.patterns.get(&pattern));
             let mut note = |function: Name, arity: Option<u32>| {
                 let arities = self.given.entry(function).or_default();
+                if arities.is_empty() {
+                    self.called_since.push(function);
+                }
                 if !arities.contains(&arity) {
                     arities.push(arity);
                 }
@@ -234,11 +299,15 @@ impl DefinitionRun {
 
     /// Returns the items, and what is known of them as an opening.
     fn finish(self) -> (Range<usize>, StoredOpening) {
-        let Self { range, defined, called, operator_items: operators, asked, .. } = self;
+        let Self { range, defined, called, operator_items: operators, mut others, variables, asked, .. } =
+            self;
+        // What follows the last definition is not between them.
+        others.retain(|number| range.contains(number));
         let is_open =
             |(name, arities): &(Name, Vec<u32>)| arities.iter().any(|arity| defined.get(name) != Some(arity));
         let calls = called.into_iter().filter(is_open).map(|(name, _)| name).collect();
         let record = asked.record(|name| defined.contains_key(&name));
-        (range, StoredOpening { calls, operators, record, ..Default::default() })
+        let variables = variables.into_iter().collect();
+        (range, StoredOpening { calls, operators, others, variables, record, ..Default::default() })
     }
 }

@@ -17,10 +17,10 @@
 //! [changed](super::edit) text. An item is decoded when it
 //! is its turn, and a name is interned when it is met. The *opening* of a text is a long
 //! run of definitions, from one item until another, which can be taken over as a
-//! [`Layer`](super::Layer) by a program that begins with the text; that of a module is all
-//! of it. It is described by what it calls and does not define, which of its items change
-//! the operators in force, which are no definitions, and what all of it asked of what comes
-//! before and of others.
+//! [`Layer`](super::Layer) by a program that begins with the text, and runs what is between them;
+//! that of a module is all of it. It is described by what it calls and does not define, which of its
+//! items change the operators in force, which are no definitions, which variables these declare, and
+//! what all of it asked of what comes before and of others.
 //!
 //! Most names that are looked for are defined elsewhere, such as those of the host. That a text
 //! does not define them is mostly found in its filter (a Bloom filter, with two bits for each
@@ -545,6 +545,11 @@ impl StoredText {
     pub fn described(&self) -> Result<StoredOpening, Damage> {
         let bytes = part(&self.bytes, self.described..self.names.texts)?;
         let mut opening = StoredOpening::read(&mut Reader::new(&bytes), &self.tables())?;
+        let is_within = opening.others.is_sorted_by(|before, after| before < after)
+            && opening.others.iter().all(|number| self.opening.contains(number));
+        if !is_within {
+            return Err(Damage { what: "items out of order", at: self.described });
+        }
         opening.calls.extend(self.edit.iter().flat_map(|edit| &edit.calls));
         Ok(opening)
     }

@@ -246,12 +246,34 @@ fn random_changes_show_nowhere() {
         // Too large to be inlined: it has code of its own.
         _ => format!("def f{index}(x) x * 2{} + f{}(x)\n", " - x / 3".repeat(20), index.saturating_sub(2)),
     };
+    // What lies between definitions, in every second program.
+    let between = |index: usize, random: &mut Random| match random.below(9) {
+        0 | 1 => format!("f{}(2)\n", random.below(12)),
+        2 => format!("var a{index} = {index}\n"),
+        3 => format!("var a{index} = f{}(1)\n", random.below(12)),
+        4 => format!("do f{index}(f3(1))\n"),
+        5 => format!("var a{index} = 1 in a{index} ⊕ f{index}(1)\n"),
+        _ => String::new(),
+    };
     let count: u64 = std::env::var("KAL_CHANGES").ok().and_then(|count| count.parse().ok()).unwrap_or(16);
     let (mut taken, mut runs) = (0, 0);
     for seed in 0..count {
         let mut random = Random::new(seed);
         let start = random.pick(&STARTS);
-        let definitions: String = (0..12).map(|index| define(index, &mut random)).collect();
+        let is_mixed = seed % 2 == 1;
+        let definitions: String = (0..12_usize)
+            .map(|index| {
+                let definition = define(index, &mut random);
+                let own = if is_mixed { between(index, &mut random) } else { String::new() };
+                // A variable, if there is one.
+                let used = if own.starts_with("var") && !own.contains(" in ") {
+                    format!("def u{index}(x) x + a{index}\nu{index}(1)\n")
+                } else {
+                    String::new()
+                };
+                definition + &own + &used
+            })
+            .collect();
         let definitions = if start.contains("taking") {
             definitions
                 .replace("x + 4\n", "taking(f2, x)\n")

@@ -108,6 +108,130 @@ fn programs_go_on_after_a_layer_as_without_a_cache() {
 }
 
 #[test]
+fn what_lies_between_definitions_runs_in_its_turn() {
+    let world = World::new();
+    let next = |number: u32| {
+        let before = number - 1;
+        match number % 5 {
+            0 => format!("var v{number} = f{before}(1)\ndef f{number}(x) x + v{number}\n"),
+            1 => format!(
+                "def f{number}(x) f{before}(x) + later{number}(x)\ndef later{number}(x) x\nf{number}(1)\n"
+            ),
+            2 => format!(
+                "def twice{number}(f(x) x) f(f(x))\ndef f{number}(x) twice{number}(f{before}, x)\nprint(v0)\n"
+            ),
+            3 => {
+                let sign = "⊕⊖⊗⊘⊙⊚⊛⊜⊝⊞⊟⊠".chars().nth(number as usize / 5).expect("there are enough");
+                format!(
+                    "def binary {sign} 15 (a b) a * b\ndef f{number}(x) x {sign} 2\nf{number}(3) {sign} 2\n"
+                )
+            }
+            _ => format!("def f{number}(x) x + {number}\ndo v0 = v0 + f{number}(0)\n"),
+        }
+    };
+    let text: String = (1..60).map(next).collect();
+    world.write("p.kal", &format!("var v0 = 1\ndef f0(x) x\n{text}f59(1) + v0\n"));
+    let right = world.run(&["--cache", "off", "p.kal"]).out;
+    assert_eq!(right.lines().count(), 37);
+    assert_eq!(world.run(&["p.kal"]).out, right);
+    for _ in 0..2 {
+        let ran = world.run(&["p.kal"]);
+        assert_eq!((&ran.out, ran.compiled), (&right, 0));
+        assert_eq!((ran.count("parsed_units"), ran.count("items_read")), (Some(0), Some(0)));
+        // Of functions whose code is in the block, none is decoded.
+        assert!(ran.count("loaded_functions") < Some(110), "{:?}", ran.stats);
+    }
+}
+
+/// What is between definitions finds what comes before it, and nothing else.
+#[test]
+fn what_is_defined_later_is_not_found_before() {
+    let world = World::new();
+    let texts = [
+        "def f(x) g(x)\nf(1)\ndef g(x) x\nf(2)\n",
+        "def f(x) x\ng(1)\ndef g(x) x\ng(2)\n",
+        "def square(x) x\nsqar(1)\ndef sqar2(x) x\ndef sqr(x) x\nsqar(2)\n",
+        "def first(x) seconds(x)\nfirst(1)\nvar b = 2\ndef second(x) b\nsecond(2)\nfirst(2)",
+        "def f(x) sin(x)\nf(0)\ndef sin(x) 5\nf(0)\nsin(0)\n",
+        "def f(x) x\ncos(0)\ndef cos(x) f(7)\ncos(0)\n",
+        "def f(x) g(x, 1)\nf(1)\ndef g(x) x\nf(2)\ndef g(x y) x\nf(3)\n",
+        "def taking(f(x) x) f(x)\ndef user(x) taking(g, x)\nuser(1)\ndef g(x) x * 3\nuser(1)\n",
+        "def f(x) x\ntaking(f, 1)\ndef taking(f(x) x) f(x)\ntaking(f, 2)\ntaking(g, 2)\ndef g(x) x\ntaking(g, 3)",
+        "def f(x) x\n1 + 2 * f(3)\ndef binary + 50 (a b) a - b\n1 + 2 * f(3)\n",
+        "def f(x) -x\nf(3)\ndef unary - (x) x + 1\nf(3)\n-f(3)\n",
+        "def f(x) if x > 0 then g(x) else 0\nvar a = f(0)\ndef g(x) x + a\nvar b = f(1)\nb\ndef h(x) b\nh(1)\n",
+        "def f(x) x\nvar f1 = 3\ndef f1(x) x * f1\nf1(f1)\n",
+        "def f(x) v\nvar v = 1\n",
+        "var v = 1\ndef f(x) v\nf(1)\nvar v = 2\ndef g(x) v\ng(1) + f(1)\n",
+        "def f(x) x\nf(1)\ndef f(x) x * 2\nf(1)\ndef g(x) f(x)\ng(1)\n",
+        "def f(x) x\nf(1)\nextern cbrt(x)\ndef g(x) cbrt(f(x))\ng(8)\n",
+        "def f(x) x\nf(1)\nimport math\ndef g(x) clamp(x, 0, f(1))\ng(8)\n",
+    ];
+    for text in texts {
+        world.write("p.kal", text);
+        let right = world.run(&["--cache", "off", "p.kal"]).outcome();
+        for time in ["cold", "warm", "warm again"] {
+            assert_eq!(world.run(&["p.kal"]).outcome(), right, "{time}: {text}");
+        }
+    }
+}
+
+/// Where a start goes another way than the one before, no definition is there that it does not
+/// come to, or would refuse.
+#[test]
+fn a_start_that_ends_in_the_middle_defines_what_it_has_come_to() {
+    let world = World::new();
+    let text = "
+        def first(x) x
+        first(1)
+        var a = input() + first(1)
+        def second(x) x + a
+        second(1)
+        def binary ⊕ 15 (a b) a * b
+        def third(x) second(x) ⊕ 2
+        third(1)
+        def last(x) third(x) + unknown(x)
+        last(1)";
+    world.write("p.kal", text);
+    let text = fs::read_to_string(world.at("p.kal")).expect("it is text");
+    // Whether the host fails, and the number of outcomes after which the source is left.
+    let run = |fails: bool, most: usize, is_cached: bool| {
+        let input = move |_: &mut kal::host::Call<'_>| {
+            if fails { Err(kal::host::HostError("no input".into())) } else { Ok(3.0) }
+        };
+        let config = Config::new().host_function("input", 0, input);
+        let options = CacheOptions::new(world.at("mine"), world.at("secret"));
+        let config = if is_cached { config.cache(options) } else { config };
+        let engine = Engine::with_config(config).expect("an engine starts");
+        let mut context = engine.context().expect("a context starts");
+        let source = Source::in_folder(world.at("p.kal").display().to_string(), text.clone(), world.at(""));
+        let mut said = Vec::new();
+        let _ = context.run_for_values(&source, &mut |_, outcome| {
+            match outcome {
+                Ok(Outcome::Value(value)) => said.push(value.to_string()),
+                Ok(Outcome::Declared { .. }) => said.push("declared".to_owned()),
+                Ok(_) => return ControlFlow::Continue(()),
+                Err(error) => said.push(error.to_string()),
+            }
+            if said.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        let read = context.stats().items_read;
+        let calls = ["first(2)", "second(2)", "third(2)", "last(2)", "2 ⊕ 3", "a"];
+        said.extend(calls.map(|call| format!("{:?}", context.eval(call).map_err(|error| error.to_string()))));
+        (said, read)
+    };
+    let (right, all) = run(false, 100, false);
+    assert_eq!((&run(false, 100, true).0, all), (&right, 10));
+    assert_eq!(run(false, 100, true), (right, 0));
+    for (fails, most) in [(true, 100), (false, 1), (false, 2), (false, 3), (false, 4), (true, 2), (true, 3)] {
+        let (right, _) = run(fails, most, false);
+        for _ in 0..2 {
+            assert_eq!(run(fails, most, true).0, right, "{fails}, {most}");
+        }
+    }
+}
+
+#[test]
 fn operators_of_a_layer_are_in_force_behind_their_definitions() {
     let world = World::new();
     let text = "
