@@ -10,7 +10,7 @@ use super::definition::{find_body, shared};
 use super::make::make;
 use super::tier::{Assumptions, CompilePlan, Tier};
 use crate::budget::ContextBudget;
-use crate::codegen::{CACHE_LINE, ColumnEntry, CompileOptions, Entry, Level, lanes};
+use crate::codegen::{CACHE_LINE, ColumnEntry, CompileOptions, Entry, Level, has_different_rounds, lanes};
 use crate::failure::Failure;
 use crate::process::SteadyCell;
 use crate::processor::Processor;
@@ -26,6 +26,8 @@ pub struct ColumnCode {
     body: Arc<SharedBody>,
     entry: ColumnEntry,
     counts_fuel: bool,
+    /// Whether the last round may compute some rows again.
+    overlaps: bool,
     parameters: usize,
     values: usize,
 }
@@ -85,7 +87,9 @@ impl ColumnCode {
         let plan = plan(jit, graph, counts_fuel);
         let request = BodyRequest { function, plan: &plan, entry: Entry::Columns(entry) };
         let (parameters, values) = (function.arity() as usize, graph.variables.len());
-        let code = |body| Self { body, entry, counts_fuel, parameters, values: parameters + values };
+        let overlaps = !counts_fuel && !has_different_rounds(function, graph.callees());
+        let values = parameters + values;
+        let code = |body| Self { body, entry, counts_fuel, overlaps, parameters, values };
         if let Some(body) = find_body(jit, &request, budget) {
             return Ok(code(body));
         }
@@ -115,7 +119,14 @@ impl ColumnCode {
         self.entry.lanes as usize
     }
 
-    /// Computes the rows of `output`, as many as it has: a multiple of the number of lanes.
+    /// Returns whether one call of the code can compute that number of rows: a multiple of the number of
+    /// lanes, or, of most functions, any number above it.
+    #[inline]
+    pub fn takes(&self, rows: usize) -> bool {
+        rows & (self.lanes() - 1) == 0 || self.overlaps && rows > self.lanes()
+    }
+
+    /// Computes the rows of `output`, as many as it has, which the code [takes](Self::takes).
     /// `columns` has at least as many of each parameter, or none if it is the same in
     /// every row; `values` has those, and then the variables. Stops in a loop when the
     /// word `stop` is not 0. Returns how many rows are complete; the next one was in the
@@ -126,7 +137,7 @@ impl ColumnCode {
     ///
     /// What is written past the caches, if that is `streamed`, which the entry must allow, is there
     /// for other threads after a fence. Computes nothing if its output is at no multiple of
-    /// [`CACHE_LINE`].
+    /// [`CACHE_LINE`], or its rows are no multiple of the number of lanes.
     #[allow(unsafe_code)]
     #[inline]
     pub fn run<'c>(
@@ -139,12 +150,15 @@ impl ColumnCode {
         fuel: &mut i64,
     ) -> usize {
         let rows = output.len();
-        let is_aligned = || self.entry.streams && output.as_ptr().addr().is_multiple_of(CACHE_LINE);
+        let is_aligned = || {
+            let is_whole = rows.is_multiple_of(self.lanes());
+            self.entry.streams && is_whole && output.as_ptr().addr().is_multiple_of(CACHE_LINE)
+        };
         if streamed && !is_aligned() {
             return 0;
         }
         let flag = if streamed { ColumnEntry::STREAMED } else { 0 };
-        let mut fits = values.len() == self.values && rows.is_multiple_of(self.lanes());
+        let mut fits = values.len() == self.values && self.takes(rows);
         let mut addresses = ColumnAddresses::new();
         for (index, column) in columns.enumerate() {
             fits &= self.entry.is_every(index) || column.len() >= rows;

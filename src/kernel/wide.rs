@@ -115,7 +115,6 @@ impl WideCode {
                 &other
             }
         };
-        let rows = output.len().min(blocks::BLOCK).next_multiple_of(code.lanes());
         let value = |input: &Column<'_>| match input {
             Column::Every(value) => *value,
             Column::Values(_) => 0.0,
@@ -124,6 +123,16 @@ impl WideCode {
         let mut values = SmallVec::<[f64; FEW]>::new();
         values.extend(inputs.iter().map(value));
         values.extend_from_slice(variables);
+        let frame = kernel.graph.size.saturating_mul(code.lanes() * size_of::<f64>());
+        let has_large_frames = frame > LARGE_FRAME;
+        if !has_large_frames && code.entry().every == every {
+            match at_once(code, inputs, &values, output, run) {
+                Some(done) if done < output.len() => return Err(kernel.error(done, stopped(run.state()))),
+                Some(_) => return Ok(()),
+                None => {}
+            }
+        }
+        let rows = output.len().min(blocks::BLOCK).next_multiple_of(code.lanes());
         // What the code reads as a column, though it is the same in every row.
         let filling = |(index, input): (usize, &Column<'_>)| match input {
             Column::Every(value) if !code.entry().is_every(index) => Some(*value),
@@ -135,8 +144,6 @@ impl WideCode {
         } else {
             Vec::new()
         };
-        let frame = kernel.graph.size.saturating_mul(code.lanes() * size_of::<f64>());
-        let has_large_frames = frame > LARGE_FRAME;
         let streamed = code.entry().streams && size_of_val(output) >= STREAMED && !has_large_frames;
         // A block begins where results can be written past the caches.
         let before = if streamed { output.as_ptr().align_offset(CACHE_LINE) } else { 0 };
@@ -185,6 +192,34 @@ fn not_compiled(kernel: &PinnedFunction, failure: &Failure) -> RowError {
     }
 }
 
+/// Computes a few rows, if nothing but their values is asked for, with one call of the code. Returns
+/// how many are complete.
+#[inline]
+fn at_once(
+    code: &ColumnCode,
+    inputs: &[Column<'_>],
+    values: &[f64],
+    output: &mut [f64],
+    run: &RunInProgress<'_, '_>,
+) -> Option<usize> {
+    let is_plain = run.valid.is_none() && run.fuel.is_none() && run.state().requested().is_none();
+    let is_one_block = output.len() <= blocks::BLOCK && code.takes(output.len());
+    // Of the parameters beyond these, no code knows which are the same in every row.
+    if !is_plain || !is_one_block || inputs.len() > u64::BITS as usize {
+        return None;
+    }
+    let columns = inputs.iter().map(|input| match *input {
+        Column::Values(values) => values,
+        Column::Every(_) => &[],
+    });
+    Some(code.run(run.state().word(), columns, values, output, false, &mut 0))
+}
+
+/// Returns the end of a block at which a run was asked to stop.
+fn stopped(state: &RunState) -> BlockEnd {
+    BlockEnd::Stopped(state.requested().unwrap_or(StopRequest::Interrupt))
+}
+
 /// Returns whether code is for these parameters that are the same in every row.
 fn is_for(code: &ColumnCode, every: u64, counts_fuel: bool) -> bool {
     code.entry().every == every && code.counts_fuel() == counts_fuel
@@ -231,10 +266,10 @@ impl<'k, 'i: 'k> WideWorker<'k, 'i> {
     }
 
     fn stopped(&self, row: usize) -> (usize, BlockEnd) {
-        (row, BlockEnd::Stopped(self.state.requested().unwrap_or(StopRequest::Interrupt)))
+        (row, stopped(self.state))
     }
 
-    /// Computes a part of a block, a multiple of the number of lanes.
+    /// Computes a part of a block, which the code takes.
     fn part(&self, start: usize, output: &mut [f64], part: Range<usize>) -> Result<(), (usize, BlockEnd)> {
         let (first, rows) = (start + part.start, part.len());
         let output = &mut output[part];
@@ -359,10 +394,10 @@ impl<'k, 'i: 'k> BlockWorker for WideWorker<'k, 'i> {
             return self.few(start, output);
         }
         let whole = rows - rows % lanes;
-        self.part(start, output, 0..whole)?;
-        if whole == rows {
-            return Ok(());
+        if whole == rows || !self.streamed && self.code.takes(rows) {
+            return self.part(start, output, 0..rows);
         }
+        self.part(start, output, 0..whole)?;
         // The last ones with some of those before them, again.
         self.part(start, output, rows - lanes..rows)
     }

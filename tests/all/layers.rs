@@ -167,13 +167,40 @@ fn what_is_defined_later_is_not_found_before() {
         "def f(x) x\nf(1)\nextern cbrt(x)\ndef g(x) cbrt(f(x))\ng(8)\n",
         "def f(x) x\nf(1)\nimport math\ndef g(x) clamp(x, 0, f(1))\ng(8)\n",
     ];
+    // What fails is not the end, so all of a text is kept.
+    let said = |is_cached: bool| {
+        let options = CacheOptions::new(world.at("mine"), world.at("secret"));
+        let config = if is_cached { Config::new().cache(options) } else { Config::new() };
+        let engine = Engine::with_config(config).expect("an engine starts");
+        let mut context = engine.context().expect("a context starts");
+        let text = fs::read_to_string(world.at("p.kal")).expect("it is text");
+        let source = Source::in_folder(world.at("p.kal").display().to_string(), text, world.at(""));
+        let mut said = Vec::new();
+        let _ =
+            context.run_for_values(&source, &mut |_, outcome| {
+                match outcome {
+                    Ok(Outcome::Value(value)) => said.push(value.to_string()),
+                    Ok(_) => {}
+                    Err(error) => said.extend(error.diagnostics().iter().map(|mistake| {
+                        format!("{}: {:?}, {:?}", mistake.message, mistake.help, mistake.trace)
+                    })),
+                }
+                ControlFlow::Continue(())
+            });
+        (said, context.stats().items_read)
+    };
+    let mut taken = 0;
     for text in texts {
         world.write("p.kal", text);
-        let right = world.run(&["--cache", "off", "p.kal"]).outcome();
+        let (right, _) = said(false);
         for time in ["cold", "warm", "warm again"] {
-            assert_eq!(world.run(&["p.kal"]).outcome(), right, "{time}: {text}");
+            let (found, read) = said(true);
+            assert_eq!(found, right, "{time}: {text}");
+            taken += u32::from(read == 0);
         }
     }
+    // A text with a mistake is not kept.
+    assert_eq!(taken as usize, 2 * (texts.len() - 1));
 }
 
 /// Where a start goes another way than the one before, no definition is there that it does not

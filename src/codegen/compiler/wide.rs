@@ -277,13 +277,19 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         Ok(RowLoop { head, done, number, streams, next, seen, complete, output, sources, arguments })
     }
 
-    /// Emits the beginning of one round of the loop, up to its arguments.
+    /// Emits the beginning of one round of the loop, up to its arguments. Where there are fewer rows
+    /// left than lanes, it computes some of those before them again.
     fn begin_round(&self, rows: &mut RowLoop<'c>) -> Result<()> {
-        let row = self.load_number(rows.next)?;
-        let is_left = self.builder.build_int_compare(IntPredicate::ULT, row, rows.number, "")?;
+        let next = self.load_number(rows.next)?;
+        let is_left = self.builder.build_int_compare(IntPredicate::ULT, next, rows.number, "")?;
         let round = self.block("row");
         self.builder.build_conditional_branch(is_left, round, rows.done)?;
         self.builder.position_at_end(round);
+        let lanes = self.types.context.i64_type().const_int(self.lanes.into(), false);
+        let last = self.builder.build_int_sub(rows.number, lanes, "")?;
+        let is_last = self.builder.build_int_compare(IntPredicate::UGT, next, last, "")?;
+        let row = self.builder.build_select(is_last, last, next, "")?.into_int_value();
+        self.builder.build_store(rows.next, row)?;
         rows.arguments = self.arguments(&rows.sources, row)?;
         Ok(())
     }
