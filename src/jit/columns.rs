@@ -26,6 +26,8 @@ pub struct ColumnCode {
     body: Arc<SharedBody>,
     entry: ColumnEntry,
     counts_fuel: bool,
+    /// Whether no other code is better for large outputs.
+    is_for_large: bool,
     /// Whether the last round may compute some rows again.
     overlaps: bool,
     parameters: usize,
@@ -68,7 +70,8 @@ impl ColumnCode {
     /// Returns the code of the function that a graph is of, found or compiled. `every` has
     /// the parameters that are the same in every row, by bit. `lanes` is how many rows it
     /// computes at once; as many as are fastest on the processor if `None`. `counts_fuel` is
-    /// whether it counts function entries and iterations.
+    /// whether it counts function entries and iterations, `is_large` whether its outputs are larger
+    /// than caches: then it can write past them where rows wait for memory, but takes longer to compile.
     ///
     /// # Errors
     /// Why there is no code, or the request to stop that came first.
@@ -77,19 +80,21 @@ impl ColumnCode {
         graph: &CallGraph,
         every: u64,
         lanes: Option<u32>,
-        counts_fuel: bool,
+        (counts_fuel, is_large): (bool, bool),
         budget: &Arc<ContextBudget>,
         stopper: &StopHandle,
     ) -> Result<Self, Failure> {
         let Some(function) = graph.root() else { return Err(Failure::internal("no function is asked for")) };
         let lanes = lanes.unwrap_or_else(|| lanes_of(graph, jit.options.code.processor));
-        let entry = ColumnEntry { lanes, every, streams: !counts_fuel && waits_for_memory(graph) };
+        let gains = !counts_fuel && waits_for_memory(graph);
+        let (entry, is_for_large) =
+            (ColumnEntry { lanes, every, streams: is_large && gains }, is_large || !gains);
         let plan = plan(jit, graph, counts_fuel);
         let request = BodyRequest { function, plan: &plan, entry: Entry::Columns(entry) };
         let (parameters, values) = (function.arity() as usize, graph.variables.len());
         let overlaps = !counts_fuel && !has_different_rounds(function, graph.callees());
         let values = parameters + values;
-        let code = |body| Self { body, entry, counts_fuel, overlaps, parameters, values };
+        let code = |body| Self { body, entry, counts_fuel, is_for_large, overlaps, parameters, values };
         if let Some(body) = find_body(jit, &request, budget) {
             return Ok(code(body));
         }
@@ -112,6 +117,11 @@ impl ColumnCode {
     /// Returns whether it counts fuel.
     pub fn counts_fuel(&self) -> bool {
         self.counts_fuel
+    }
+
+    /// Returns whether no other code is better for large outputs.
+    pub fn is_for_large(&self) -> bool {
+        self.is_for_large
     }
 
     /// Returns how many rows are computed at once.

@@ -61,27 +61,28 @@ impl WideCode {
     fn variant(
         &self,
         kernel: &PinnedFunction,
-        every: u64,
+        wanted: Wanted,
         run: &RunInProgress<'_, '_>,
     ) -> Result<Arc<ColumnCode>, Failure> {
-        let counts = run.fuel.is_some();
-        let mut wanted = every;
+        let mut others_wanted = wanted;
         if let Some(first) = self.first.get() {
             let others = self.others.lock();
             if others.len() + 1 >= VARIANTS {
-                wanted = 0;
+                others_wanted.every = 0;
             }
             let mut all = others.iter().chain([first]);
-            let found = all.clone().find(|code| is_for(code, every, counts));
-            if let Some(found) = found.or_else(|| all.find(|code| is_for(code, wanted, counts))) {
+            let found = all.clone().find(|code| wanted.is(code));
+            if let Some(found) = found.or_else(|| all.find(|code| others_wanted.is(code))) {
                 return Ok(found.clone());
             }
         }
+        let Wanted { every, counts_fuel, is_large } = others_wanted;
         let jit = kernel.engine.jit().map_err(|error| Failure::System(error.to_string()))?;
         let (graph, stopper) = (&kernel.graph, run.stopper());
-        let code = ColumnCode::of(jit, graph, wanted, self.lanes, counts, &self.budget, &stopper)?;
+        let kind = (counts_fuel, is_large);
+        let code = ColumnCode::of(jit, graph, every, self.lanes, kind, &self.budget, &stopper)?;
         let code = Arc::new(code);
-        if !is_for(self.first.get_or_make(|| code.clone()), wanted, counts) {
+        if !others_wanted.is(self.first.get_or_make(|| code.clone())) {
             self.others.lock().push(code.clone());
         }
         Ok(code)
@@ -89,7 +90,9 @@ impl WideCode {
 
     /// Compiles what computes such columns.
     pub(super) fn prepare(&self, kernel: &PinnedFunction, inputs: &[Column<'_>]) -> Result<(), Error> {
-        let code = self.variant(kernel, same_in_every_row(inputs), &Run::new().in_progress());
+        let is_large = inputs.iter().any(|input| matches!(input, Column::Values(values) if is_large(values)));
+        let wanted = Wanted { every: same_in_every_row(inputs), counts_fuel: false, is_large };
+        let code = self.variant(kernel, wanted, &Run::new().in_progress());
         code.map(|_| ()).map_err(|failure| not_compiled(kernel, &failure).error)
     }
 
@@ -105,12 +108,13 @@ impl WideCode {
         if output.is_empty() {
             return Ok(());
         }
-        let (every, counts) = (same_in_every_row(inputs), run.fuel.is_some());
+        let every = same_in_every_row(inputs);
+        let wanted = Wanted { every, counts_fuel: run.fuel.is_some(), is_large: is_large(output) };
         let other;
-        let code: &ColumnCode = match self.first.get().filter(|code| is_for(code, every, counts)) {
+        let code: &ColumnCode = match self.first.get().filter(|code| wanted.is(code)) {
             Some(first) => first,
             None => {
-                let found = self.variant(kernel, every, run);
+                let found = self.variant(kernel, wanted, run);
                 other = found.map_err(|failure| not_compiled(kernel, &failure))?;
                 &other
             }
@@ -144,7 +148,7 @@ impl WideCode {
         } else {
             Vec::new()
         };
-        let streamed = code.entry().streams && size_of_val(output) >= STREAMED && !has_large_frames;
+        let streamed = code.entry().streams && wanted.is_large && !has_large_frames;
         // A block begins where results can be written past the caches.
         let before = if streamed { output.as_ptr().align_offset(CACHE_LINE) } else { 0 };
         let plan = Plan { threads: run.threads, has_large_frames, before };
@@ -220,9 +224,29 @@ fn stopped(state: &RunState) -> BlockEnd {
     BlockEnd::Stopped(state.requested().unwrap_or(StopRequest::Interrupt))
 }
 
-/// Returns whether code is for these parameters that are the same in every row.
-fn is_for(code: &ColumnCode, every: u64, counts_fuel: bool) -> bool {
-    code.entry().every == every && code.counts_fuel() == counts_fuel
+/// What code is to be for.
+#[derive(Clone, Copy)]
+struct Wanted {
+    /// The parameters that are the same in every row, by bit.
+    every: u64,
+    counts_fuel: bool,
+    /// Whether the output is larger than caches.
+    is_large: bool,
+}
+
+impl Wanted {
+    #[inline]
+    fn is(self, code: &ColumnCode) -> bool {
+        code.entry().every == self.every
+            && code.counts_fuel() == self.counts_fuel
+            && (code.is_for_large() || !self.is_large)
+    }
+}
+
+/// Returns whether that many numbers are written past the caches, where that gains.
+#[inline]
+fn is_large(column: &[f64]) -> bool {
+    size_of_val(column) >= STREAMED
 }
 
 /// Returns the inputs that are the same in every row, by bit, of those that have one.
