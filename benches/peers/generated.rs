@@ -32,6 +32,35 @@ pub fn definitions(count: usize, language: Language) -> String {
     text
 }
 
+/// Returns `count` functions, each called before the next one is defined.
+#[allow(dead_code, reason = "only the comparison with peers has a use for it")]
+pub fn functions_and_calls(count: usize, language: Language) -> String {
+    let mut text = match language {
+        Language::Kal => "var total = 0\n",
+        Language::JavaScript => "let total = 0\n",
+        Language::Lua => "local total = 0\n",
+    }
+    .to_owned();
+    for index in 0..count {
+        let (body, call) =
+            (format!("x * {index} + y / {}", index % 7 + 1), format!("f{index}({}, 5)", index % 13));
+        let _ = match language {
+            Language::Kal => writeln!(text, "def f{index}(x y) {body}\ndo total = total + {call}"),
+            Language::JavaScript => {
+                writeln!(text, "function f{index}(x, y) {{ return {body} }}\ntotal = total + {call}")
+            }
+            Language::Lua => {
+                writeln!(text, "function f{index}(x, y) return {body} end\ntotal = total + {call}")
+            }
+        };
+    }
+    text + match language {
+        Language::Kal => "total\n",
+        Language::JavaScript => "console.log(total)\n",
+        Language::Lua => "print(total)\n",
+    }
+}
+
 #[derive(Clone, Copy)]
 pub enum Language {
     Kal,

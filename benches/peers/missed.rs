@@ -7,9 +7,9 @@ pub fn reason(row: &str, contestant: &str) -> &'static str {
     match (row, contestant) {
         ("10,000 functions, each called once in a branch, second start", _) => {
             "a program of one function takes 2.2 ms and 9 MB, most of these pages of the command itself. Of the \
-             rest, 3.3 MB are code, 2.7 what the pack says of it and 0.8 the text, in five large pages of 2 MB, which \
-             come in a third of the time that small ones take. When free memory is slow to come, a \
-             start takes two to three times as long. Next: what a pack says of code left in the file, as its text is."
+             rest, 3.3 MB are code, 1.7 what the pack says of it and 1.1 the text; but for that, in large pages of \
+             2 MB, which come in a third of the time that small ones take. When free memory is slow to come, a \
+             start takes two to three times as long."
         }
         (
             "100,000 definitions, 10 called, second start"

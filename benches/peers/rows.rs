@@ -22,6 +22,7 @@ pub struct Target {
     pub limit: Limit,
 }
 
+#[derive(Clone, Copy)]
 pub enum Limit {
     /// At most this many times what this peer takes.
     Ratio(f64, &'static str),
@@ -64,21 +65,28 @@ pub fn all(folder: &Path) -> Vec<Row> {
         functions_in_branches(folder),
         second_start(
             "10,000 functions, each called once in a branch, second start",
-            (0.01, Some(16.0)),
+            &[Limit::Seconds(0.01), Limit::Megabytes(16.0)],
             &|language| generated::functions_in_branches(10_000, language),
             &[Language::Lua, Language::JavaScript],
             folder,
         ),
         second_start(
             "100,000 definitions, 10 called, second start",
-            (0.02, Some(30.0)),
+            &[Limit::Seconds(0.02), Limit::Megabytes(30.0)],
             &|language| generated::definitions(100_000, language),
             &[Language::JavaScript],
             folder,
         ),
         second_start(
+            "10,000 functions, each called before the next is defined, second start",
+            &[Limit::Ratio(0.6, "kal --cache off")],
+            &|language| generated::functions_and_calls(10_000, language),
+            &[Language::Lua, Language::JavaScript],
+            folder,
+        ),
+        second_start(
             "the tutorial's Mandelbrot, second start",
-            (0.25, None),
+            &[Limit::Seconds(0.25)],
             &|_| include_str!("../workloads/operators.kal").to_owned(),
             &[],
             folder,
@@ -461,7 +469,7 @@ fn functions_in_branches(folder: &Path) -> Row {
 /// without a cache, and the same in other languages: bytecode for luajit.
 fn second_start(
     name: &'static str,
-    (seconds, megabytes): (f64, Option<f64>),
+    limits: &[Limit],
     text: &dyn Fn(Language) -> String,
     peers: &[Language],
     folder: &Path,
@@ -481,8 +489,7 @@ fn second_start(
             Language::Lua => Contestant::new("luajit -b", bytecode(&file(*language, "lua"))),
         });
     }
-    let limits = [Some(Limit::Seconds(seconds)), megabytes.map(Limit::Megabytes)];
-    let targets = limits.into_iter().flatten().map(|limit| Target { contestant: KAL, limit }).collect();
+    let targets = limits.iter().map(|limit| Target { contestant: KAL, limit: *limit }).collect();
     Row { name, contestants, targets, rounds_factor: 1 }
 }
 

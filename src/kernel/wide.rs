@@ -61,7 +61,7 @@ impl WideCode {
     fn variant(
         &self,
         kernel: &PinnedFunction,
-        wanted: Wanted,
+        wanted: WideKind,
         run: &RunInProgress<'_, '_>,
     ) -> Result<Arc<ColumnCode>, Failure> {
         let mut others_wanted = wanted;
@@ -76,7 +76,7 @@ impl WideCode {
                 return Ok(found.clone());
             }
         }
-        let Wanted { every, counts_fuel, is_large } = others_wanted;
+        let WideKind { every, counts_fuel, is_large } = others_wanted;
         let jit = kernel.engine.jit().map_err(|error| Failure::System(error.to_string()))?;
         let (graph, stopper) = (&kernel.graph, run.stopper());
         let kind = (counts_fuel, is_large);
@@ -91,7 +91,7 @@ impl WideCode {
     /// Compiles what computes such columns.
     pub(super) fn prepare(&self, kernel: &PinnedFunction, inputs: &[Column<'_>]) -> Result<(), Error> {
         let is_large = inputs.iter().any(|input| matches!(input, Column::Values(values) if is_large(values)));
-        let wanted = Wanted { every: same_in_every_row(inputs), counts_fuel: false, is_large };
+        let wanted = WideKind { every: same_in_every_row(inputs), counts_fuel: false, is_large };
         let code = self.variant(kernel, wanted, &Run::new().in_progress());
         code.map(|_| ()).map_err(|failure| not_compiled(kernel, &failure).error)
     }
@@ -109,7 +109,7 @@ impl WideCode {
             return Ok(());
         }
         let every = same_in_every_row(inputs);
-        let wanted = Wanted { every, counts_fuel: run.fuel.is_some(), is_large: is_large(output) };
+        let wanted = WideKind { every, counts_fuel: run.fuel.is_some(), is_large: is_large(output) };
         let other;
         let code: &ColumnCode = match self.first.get().filter(|code| wanted.is(code)) {
             Some(first) => first,
@@ -224,9 +224,9 @@ fn stopped(state: &RunState) -> BlockEnd {
     BlockEnd::Stopped(state.requested().unwrap_or(StopRequest::Interrupt))
 }
 
-/// What code is to be for.
+/// What kind of code is asked for.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct WideKind {
     /// The parameters that are the same in every row, by bit.
     every: u64,
     counts_fuel: bool,
@@ -234,7 +234,7 @@ struct Wanted {
     is_large: bool,
 }
 
-impl Wanted {
+impl WideKind {
     #[inline]
     fn is(self, code: &ColumnCode) -> bool {
         code.entry().every == self.every
