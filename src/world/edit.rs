@@ -3,8 +3,8 @@
 //!
 //! Texts are compared item by item, by hashes. In the opening, a definition may be another
 //! one of the same name with the same parameters: whatever the reading of other items asked
-//! has the same answers then. An expression may be another one, too. After the opening, the first item that is not the same ends
-//! what is taken; the rest is read as ever.
+//! has the same answers then. An expression may be another one, too. After the opening, the
+//! first item that is not the same ends what is taken; the rest is read as ever.
 
 use super::stored::{StoredEnvironment, StoredItem, StoredText, TextEdit, hash_of};
 use crate::bytes::{SharedParts, Writer};

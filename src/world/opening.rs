@@ -307,7 +307,8 @@ impl DefinitionRun {
             |(name, arities): &(Name, Vec<u32>)| arities.iter().any(|arity| defined.get(name) != Some(arity));
         let calls = called.into_iter().filter(is_open).map(|(name, _)| name).collect();
         let record = asked.record(|name| defined.contains_key(&name));
-        let variables = variables.into_iter().collect();
+        let mut variables: Vec<_> = variables.into_iter().collect();
+        variables.sort_unstable();
         (range, StoredOpening { calls, operators, others, variables, record, ..Default::default() })
     }
 }
