@@ -62,13 +62,14 @@ impl Entry {
 /// `columns` has the address of the first row of each parameter; `values` the value of
 /// each parameter, and then of each variable of the context that is read, in the order
 /// of [`variables_of`](crate::sema::checked::variables_of). `rows` is a multiple of
-/// the number of lanes, or else more than it: then rows of the last round but one are computed again
-/// in the last, unless rows make [different rounds](crate::codegen::has_different_rounds). Between the rounds of loops it looks at the word at `stop`, and
-/// stops if that is not 0. Returns the number of rows that are complete: if it has
+/// the number of lanes, or, unless rows make [different rounds](crate::codegen::has_different_rounds),
+/// any number above it: then the last round computes some rows of the one before again. Between the
+/// rounds of loops it looks at the word at `stop`, and stops if that is not 0. Returns the number of rows that are complete: if it has
 /// stopped, the next one was in a loop.
 ///
 /// Code that can write past the caches does so if the highest bit of `rows` is set too; then `output`
-/// is at a multiple of [`CACHE_LINE`], `rows` without it a multiple of the number of lanes, and who reads it on another thread needs a fence.
+/// is at a multiple of [`CACHE_LINE`], `rows` without that bit a multiple of the number of lanes, and who
+/// reads the output on another thread needs a fence.
 ///
 /// Code that counts fuel subtracts each function entry and each iteration of each row from
 /// the word at `fuel`, and stops soon after that is below 0. Other code does not read it.

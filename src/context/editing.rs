@@ -113,7 +113,7 @@ impl Context {
                 edited.cut(next);
                 break;
             }
-            edited.replace(at, read, environment.largest)?;
+            edited.replace(at, read, &described.others, environment.largest)?;
             next = edited.compare(at + 1)?;
         }
         self.items_read += edited.changed() as u64;

@@ -20,8 +20,6 @@ const MOST_CHANGED: usize = 64;
 pub struct EditedText {
     text: StoredText,
     source: Source,
-    /// The items of the opening that are no definitions.
-    others: Vec<usize>,
 }
 
 impl EditedText {
@@ -30,9 +28,8 @@ impl EditedText {
     pub fn new(bytes: SharedParts, source: &Source, environment: &Arc<StoredEnvironment>) -> Option<Self> {
         let mut text = StoredText::new(bytes, source, environment).ok()?;
         let is_comparable = !text.opening().is_empty() && text.hash(0).is_some();
-        let others = text.described().ok().filter(|_| is_comparable)?.others;
         text.edit = Some(TextEdit::default());
-        Some(Self { text, source: source.clone(), others })
+        is_comparable.then(|| Self { text, source: source.clone() })
     }
 
     /// Returns what is known of the text so far.
@@ -71,18 +68,25 @@ impl EditedText {
         Some(until)
     }
 
-    /// Takes another item for one; `None` if it may mean something else for the rest of the text.
-    pub fn replace(&mut self, number: usize, read: StoredItem, largest: usize) -> Option<()> {
+    /// Takes another item for one of the opening, of which `others` are no definitions; `None` if it
+    /// may mean something else for the rest of the text.
+    pub fn replace(
+        &mut self,
+        number: usize,
+        read: StoredItem,
+        others: &[usize],
+        largest: usize,
+    ) -> Option<()> {
         let is_known = self.text.edit.as_ref()?.items.contains_key(&number);
         if is_known || self.changed() >= MOST_CHANGED {
             return None;
         }
-        let place = self.others.partition_point(|other| *other < number);
-        let is_other = self.others.get(place) == Some(&number);
+        let place = others.partition_point(|other| *other < number);
+        let is_other = others.get(place) == Some(&number);
         // What runs next finds what is defined until then.
         let (function, runs) = match &read.item {
             CheckedItem::Definition(function, None) if !is_other => {
-                (function, self.others.get(place).copied().unwrap_or(self.text.opening().end))
+                (function, others.get(place).copied().unwrap_or(self.text.opening().end))
             }
             CheckedItem::Expression(function) | CheckedItem::Effect(function) if is_other => {
                 let stored = self.text.checked_item(number).ok()?;

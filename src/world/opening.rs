@@ -22,7 +22,8 @@ pub struct StoredOpening {
     pub operators: Vec<usize>,
     /// The items in it that are no definitions, or whose definitions others replace.
     pub others: Vec<usize>,
-    /// The variables that items of a program in it declare.
+    /// The variables that items of a program in it declare. To read them is to hold their names: code
+    /// that is placed before these items run refers to them.
     pub variables: Vec<Name>,
     /// What reading a module asked that it does not answer itself.
     pub record: ReadingRecord,

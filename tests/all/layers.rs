@@ -173,8 +173,7 @@ fn what_is_defined_later_is_not_found_before() {
         let config = if is_cached { Config::new().cache(options) } else { Config::new() };
         let engine = Engine::with_config(config).expect("an engine starts");
         let mut context = engine.context().expect("a context starts");
-        let text = fs::read_to_string(world.at("p.kal")).expect("it is text");
-        let source = Source::in_folder(world.at("p.kal").display().to_string(), text, world.at(""));
+        let source = source(&world, "p.kal");
         let mut said = Vec::new();
         let _ =
             context.run_for_values(&source, &mut |_, outcome| {
@@ -220,7 +219,6 @@ fn a_start_that_ends_in_the_middle_defines_what_it_has_come_to() {
         def last(x) third(x) + unknown(x)
         last(1)";
     world.write("p.kal", text);
-    let text = fs::read_to_string(world.at("p.kal")).expect("it is text");
     // Whether the host fails, and the number of outcomes after which the source is left.
     let run = |fails: bool, most: usize, is_cached: bool| {
         let input = move |_: &mut kal::host::Call<'_>| {
@@ -231,7 +229,7 @@ fn a_start_that_ends_in_the_middle_defines_what_it_has_come_to() {
         let config = if is_cached { config.cache(options) } else { config };
         let engine = Engine::with_config(config).expect("an engine starts");
         let mut context = engine.context().expect("a context starts");
-        let source = Source::in_folder(world.at("p.kal").display().to_string(), text.clone(), world.at(""));
+        let source = source(&world, "p.kal");
         let mut said = Vec::new();
         let _ = context.run_for_values(&source, &mut |_, outcome| {
             match outcome {
@@ -276,6 +274,12 @@ fn operators_of_a_layer_are_in_force_behind_their_definitions() {
     }
 }
 
+/// Returns the source that is in a file of a world.
+fn source(world: &World, file: &str) -> Source {
+    let text = fs::read_to_string(world.at(file)).expect("it is text");
+    Source::in_folder(world.at(file).display().to_string(), text, world.at(""))
+}
+
 /// Returns an engine with the cache of a world.
 fn engine(world: &World) -> Engine {
     let options = CacheOptions::new(world.at("mine"), world.at("secret"));
@@ -284,8 +288,7 @@ fn engine(world: &World) -> Engine {
 
 /// Runs a file in a context. Returns its values, or the first error.
 fn values(context: &mut Context, world: &World, file: &str) -> Result<Vec<f64>, String> {
-    let text = fs::read_to_string(world.at(file)).expect("it is text");
-    let source = Source::in_folder(world.at(file).display().to_string(), text, world.at(""));
+    let source = source(world, file);
     let mut result = Ok(Vec::new());
     let _ = context.run(&source, &mut |_, outcome| {
         match (outcome, &mut result) {
@@ -470,8 +473,7 @@ const BRANCHES: (&str, &str) = (
 /// Runs the program in a context of an engine with the cache of a world.
 fn begin(world: &World, engine: &Engine) -> Context {
     world.write("p.kal", &(BRANCHES.0.to_owned() + BRANCHES.1));
-    let text = fs::read_to_string(world.at("p.kal")).expect("it is text");
-    let source = Source::in_folder(world.at("p.kal").display().to_string(), text, world.at(""));
+    let source = source(world, "p.kal");
     let mut context = engine.context().expect("a context starts");
     let mut values = Vec::new();
     let _ = context.run_for_values(&source, &mut |_, outcome| {
