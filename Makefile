@@ -153,7 +153,7 @@ bench: build peers
 COLUMNS_PYTHON := target/columns-python
 COLUMN_ROWS := 1000 1000000 100000000
 
-columns-bench: setup
+columns-bench: setup peers
 	@[ -x $(COLUMNS_PYTHON)/bin/python ] || { $(PYTHON) -m venv $(COLUMNS_PYTHON) && \
 	  $(COLUMNS_PYTHON)/bin/pip install --quiet --disable-pip-version-check -r benches/columns/requirements.txt; }
 	for rows in $(COLUMN_ROWS); do for threads in 1 2; do \

@@ -56,7 +56,7 @@ mod worker;
 pub use bindings::{SharedBindings, WeakBindings};
 #[cfg(feature = "executable")]
 pub use code::ContextFreeCode;
-pub use columns::ColumnCode;
+pub use columns::{ColumnCode, ColumnKind};
 pub use context::{DefinitionHandle, JitContext};
 pub use formula::CompiledFormula;
 pub use osr::OsrCode;

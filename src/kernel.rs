@@ -147,6 +147,25 @@ impl Kernel {
         // The processor takes its time to read this, in which it checks what is asked.
         let present = PresentEnvironment::read();
         let KernelInner { code, function } = &*self.0;
+        if let KernelCode::Wide(code) = code
+            && let Some(done) = code.at_once(function, variables, inputs, output, run, present)
+        {
+            return done;
+        }
+        self.apply_in_blocks(variables, inputs, output, run, present)
+    }
+
+    /// Does the same, whatever is asked for.
+    #[inline(never)]
+    fn apply_in_blocks(
+        &self,
+        variables: &[f64],
+        inputs: &[Column<'_>],
+        output: &mut [f64],
+        run: &mut Run<'_>,
+        present: PresentEnvironment,
+    ) -> Result<(), RowError> {
+        let KernelInner { code, function } = &*self.0;
         function.check(inputs, output.len(), run)?;
         let _environment = DefaultEnvironment::enter_from(present);
         let mut run = run.in_progress();

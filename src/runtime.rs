@@ -22,7 +22,7 @@ mod x86_64;
 
 pub use arguments::CallArguments;
 pub use callbacks::{Destination, HotLoopAnswer, RuntimeCallbacks, StopReason};
-pub use columns::{ColumnAddresses, run_columns};
+pub use columns::run_columns;
 #[cfg(feature = "executable")]
 pub use entry::is_context_free;
 #[cfg(feature = "executable")]

@@ -98,7 +98,8 @@ fn compiled_peer() -> Outcome<libloading::Library> {
     let mut clang = Command::new("clang-22");
     clang.args(["-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-shared", "-fPIC"]);
     clang.arg("-o").arg(&library).arg(folder.join("benches/columns/kernels.c")).arg("-lm");
-    if !clang.status()?.success() {
+    let status = clang.status().map_err(|error| format!("clang-22: {error}"))?;
+    if !status.success() {
         return Err("clang-22 does not compile kernels.c".into());
     }
     // SAFETY: the library was just compiled, and does nothing when it is loaded.

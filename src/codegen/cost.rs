@@ -41,11 +41,28 @@ const REPEATED: usize = 2;
 /// second number with a copy of what it calls for each of its calls.
 const SHORT: (usize, usize) = (100, 1000);
 
+/// Up to this number of operations, a function over columns takes no more time than its rows take to come
+/// from the nearest cache and to get there.
+const FEW: usize = 24;
+
 /// Returns whether the values of a function over columns, with what is inlined, mostly find room in
 /// registers: then several vectors are computed together, in LLVM's order. What is longer is left
 /// in its own order: LLVM would compare first, as far as it can, and keep the masks in memory,
 /// which takes up to three times as long, also to compile. Callees come before their callers.
 pub fn is_short(function: &CheckedFunction, inlined: &[Arc<CheckedFunction>]) -> bool {
+    let (once, all) = operations(function, inlined);
+    once <= SHORT.0 && all <= SHORT.1
+}
+
+/// Returns whether a function over columns has so few operations, none of them repeated, that it waits for the
+/// caches to read and write its rows. Callees come before their callers.
+pub(super) fn waits_for_caches(function: &CheckedFunction, inlined: &[Arc<CheckedFunction>]) -> bool {
+    operations(function, inlined).1 <= FEW && !may_loop(function, inlined)
+}
+
+/// Returns how many operations a function has with those of all functions that are inlined, and how many
+/// with a copy of a function for each of its calls. Callees come before their callers.
+fn operations(function: &CheckedFunction, inlined: &[Arc<CheckedFunction>]) -> (usize, usize) {
     let mut copied = FxHashMap::default();
     let (mut once, mut all) = (0_usize, 0);
     for function in inlined.iter().map(|inlined| &**inlined).chain([function]) {
@@ -53,7 +70,7 @@ pub fn is_short(function: &CheckedFunction, inlined: &[Arc<CheckedFunction>]) ->
         all = function.size_with_copies(|name| copied.get(&name).copied());
         copied.insert(function.name, all);
     }
-    once <= SHORT.0 && all <= SHORT.1
+    (once, all)
 }
 
 /// Returns how many rows code over columns of a function computes at once on a processor. If lanes wait

@@ -14,24 +14,48 @@ use crate::codegen::{CACHE_LINE, ColumnEntry, CompileOptions, Entry, Level, has_
 use crate::failure::Failure;
 use crate::process::SteadyCell;
 use crate::processor::Processor;
-use crate::runtime::{ColumnAddresses, run_columns};
+use crate::runtime::run_columns;
 use crate::sema::call_graph::CallGraph;
 use crate::sema::checked::CheckedNode;
 use crate::stop::StopHandle;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+/// Functions whose values would take more bytes in all lanes, if all were kept, may have frames that
+/// are too large for the caller's stack.
+const LARGE_FRAME: usize = 256 << 10;
+
+/// The number of parameters up to which a call of the code needs no memory of the heap.
+const FEW: usize = 8;
+
 /// Code that computes a function in many rows at once.
 pub struct ColumnCode {
-    body: Arc<SharedBody>,
+    /// Keeps the code, which begins at `address`.
+    _body: Arc<SharedBody>,
+    address: usize,
     entry: ColumnEntry,
     counts_fuel: bool,
     /// Whether no other code is better for large outputs.
     is_for_large: bool,
-    /// Whether the last round may compute some rows again.
+    /// Whether some rounds may compute rows of other ones again.
     overlaps: bool,
+    /// The bytes that the values of a function take in all lanes, if all are kept.
+    frame: usize,
     parameters: usize,
     values: usize,
+}
+
+/// What code over columns is asked for.
+#[derive(Clone, Copy)]
+pub struct ColumnKind {
+    /// The parameters that are the same in every row, by bit.
+    pub every: u64,
+    /// Whether function entries and iterations are counted.
+    pub counts_fuel: bool,
+    /// Whether outputs are larger than caches: then code can write past them where rows wait for memory,
+    /// but takes longer to compile.
+    pub is_large: bool,
 }
 
 /// Plans the code of the function that a graph is of.
@@ -67,25 +91,22 @@ fn waits_for_memory(graph: &CallGraph) -> bool {
 }
 
 impl ColumnCode {
-    /// Returns the code of the function that a graph is of, found or compiled. `every` has
-    /// the parameters that are the same in every row, by bit. `lanes` is how many rows it
-    /// computes at once; as many as are fastest on the processor if `None`. `counts_fuel` is
-    /// whether it counts function entries and iterations, `is_large` whether its outputs are larger
-    /// than caches: then it can write past them where rows wait for memory, but takes longer to compile.
+    /// Returns the code of the function that a graph is of, found or compiled. `lanes` is how many rows it
+    /// computes at once; as many as are fastest on the processor if `None`.
     ///
     /// # Errors
     /// Why there is no code, or the request to stop that came first.
     pub fn of(
         jit: &Arc<Jit>,
         graph: &CallGraph,
-        every: u64,
+        kind: ColumnKind,
         lanes: Option<u32>,
-        (counts_fuel, is_large): (bool, bool),
         budget: &Arc<ContextBudget>,
         stopper: &StopHandle,
     ) -> Result<Self, Failure> {
         let Some(function) = graph.root() else { return Err(Failure::internal("no function is asked for")) };
         let lanes = lanes.unwrap_or_else(|| lanes_of(graph, jit.options.code.processor));
+        let ColumnKind { every, counts_fuel, is_large } = kind;
         let gains = !counts_fuel && waits_for_memory(graph);
         let (entry, is_for_large) =
             (ColumnEntry { lanes, every, streams: is_large && gains }, is_large || !gains);
@@ -94,7 +115,11 @@ impl ColumnCode {
         let (parameters, values) = (function.arity() as usize, graph.variables.len());
         let overlaps = !counts_fuel && !has_different_rounds(function, graph.callees());
         let values = parameters + values;
-        let code = |body| Self { body, entry, counts_fuel, is_for_large, overlaps, parameters, values };
+        let frame = graph.size.saturating_mul(lanes as usize * size_of::<f64>());
+        let code = |body: Arc<SharedBody>| {
+            let (address, _body) = (body.address(), body);
+            Self { _body, address, entry, counts_fuel, is_for_large, overlaps, frame, parameters, values }
+        };
         if let Some(body) = find_body(jit, &request, budget) {
             return Ok(code(body));
         }
@@ -114,14 +139,23 @@ impl ColumnCode {
         self.entry
     }
 
-    /// Returns whether it counts fuel.
-    pub fn counts_fuel(&self) -> bool {
-        self.counts_fuel
+    /// Returns whether it does what is asked for, as well as any code.
+    #[inline]
+    pub fn serves(&self, kind: ColumnKind) -> bool {
+        let ColumnKind { every, counts_fuel, is_large } = kind;
+        self.entry.every == every && self.counts_fuel == counts_fuel && (self.is_for_large || !is_large)
     }
 
-    /// Returns whether no other code is better for large outputs.
-    pub fn is_for_large(&self) -> bool {
-        self.is_for_large
+    /// Returns whether its frames may be too large for the caller's stack.
+    #[inline]
+    pub fn has_large_frames(&self) -> bool {
+        self.frame > LARGE_FRAME
+    }
+
+    /// Returns how many parameters it has.
+    #[inline]
+    pub fn parameters(&self) -> usize {
+        self.parameters
     }
 
     /// Returns how many rows are computed at once.
@@ -169,17 +203,28 @@ impl ColumnCode {
         }
         let flag = if streamed { ColumnEntry::STREAMED } else { 0 };
         let mut fits = values.len() == self.values && self.takes(rows);
-        let mut addresses = ColumnAddresses::new();
+        let (mut few, mut many) = ([ptr::null(); FEW], Vec::new());
+        let addresses = match few.get_mut(..self.parameters) {
+            Some(few) => few,
+            None => {
+                many.resize(self.parameters, ptr::null());
+                &mut many[..]
+            }
+        };
+        let mut places = addresses.iter_mut();
         for (index, column) in columns.enumerate() {
             fits &= self.entry.is_every(index) || column.len() >= rows;
-            addresses.push(column.as_ptr());
+            match places.next() {
+                Some(place) => *place = column.as_ptr(),
+                None => fits = false,
+            }
         }
-        if !fits || addresses.len() != self.parameters {
+        if !fits || places.next().is_some() {
             return 0;
         }
         // SAFETY: the code is of this entry, is kept by `self`, and finds what its contract
         // asks for: `ColumnEntry`.
-        unsafe { run_columns(self.body.address(), stop, &addresses, values, output, flag, fuel) }
+        unsafe { run_columns(self.address, stop, addresses, values, output, flag, fuel) }
     }
 }
 

@@ -105,6 +105,16 @@ impl RunState {
         StopRequest::first(self.requests.load(Ordering::SeqCst))
     }
 
+    /// Takes what has stopped a run, which is for no other one, and returns the first of it.
+    #[inline]
+    pub(super) fn take_requests(&self) -> Option<StopRequest> {
+        let first = self.requested()?;
+        while self.requested().is_some() {
+            let _ = self.take_request();
+        }
+        Some(first)
+    }
+
     /// Adds a context in which rows are computed, which stops with the run.
     pub(super) fn add(&self, stopper: &StopHandle) {
         self.contexts.lock().push(stopper.clone());
@@ -173,10 +183,7 @@ impl<'r> RunInProgress<'r, '_> {
 impl Drop for RunInProgress<'_, '_> {
     fn drop(&mut self) {
         drop((self.deadline.take(), self.link.take()));
-        // What stopped the run is for no other one.
-        while self.state.requested().is_some() {
-            let _ = self.state.take_request();
-        }
+        let _ = self.state.take_requests();
     }
 }
 
@@ -214,6 +221,21 @@ impl<'a> Run<'a> {
 
     fn stopper(&self) -> StopHandle {
         StopHandle::new(self.state.clone())
+    }
+
+    /// Returns whether nothing but the values of all rows is asked for, and nothing stops it yet.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        let Self { deadline, fuel, valid, state, outer, .. } = self;
+        let is_asked = deadline.is_some() || fuel.is_some() || valid.is_some() || outer.is_some();
+        // Also what was meant for another run: that is not to stop this one.
+        !is_asked && state.requests.load(Ordering::Relaxed) == 0
+    }
+
+    /// Returns what stops it.
+    #[inline]
+    pub(super) fn state(&self) -> &RunState {
+        &self.state
     }
 
     /// Checks that its bitmaps have a bit for each row.

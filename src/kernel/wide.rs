@@ -10,31 +10,34 @@ use crate::codegen::{CACHE_LINE, has_different_rounds};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::Failure;
-use crate::jit::ColumnCode;
+use crate::float_environment::{DefaultEnvironment, PresentEnvironment};
+use crate::host::nesting;
+use crate::jit::{ColumnCode, ColumnKind};
 use crate::process::SteadyCell;
 use crate::sema::call_graph::CallGraph;
 use crate::sema::checked::CheckedNode;
 use crate::stop::StopRequest;
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{self, Ordering};
+use std::sync::atomic::{self, AtomicU64, Ordering};
 
 /// Code for each set of parameters that are the same in every row. Made when it is met.
 pub(super) struct WideCode {
     budget: Arc<ContextBudget>,
-    first: SteadyCell<Arc<ColumnCode>>,
-    /// All but the first.
-    others: Mutex<Vec<Arc<ColumnCode>>>,
+    /// Filled from the first one on. The last ones are for code that takes all parameters as columns, of
+    /// each kind.
+    variants: [SteadyCell<Arc<ColumnCode>>; VARIANTS + 2],
     lanes: Option<u32>,
+    /// Whether each run of the engine has one.
+    has_deadline: bool,
 }
 
 /// The number of variants that are kept: what is asked for beyond has a column of equal
 /// values in place of a single one.
 const VARIANTS: usize = 8;
 
-/// The number of parameters and variables up to which a run needs no memory of the heap.
+/// The number of parameters and variables up to which one block needs no memory of the heap.
 const FEW: usize = 8;
 
 /// The doubles of inputs and results up to which fewer rows than lanes need no memory of the heap.
@@ -45,55 +48,107 @@ const FEW_DOUBLES: usize = 128;
 /// its first lines have left the nearest cache.
 const STREAMED: usize = 4 << 20;
 
-/// Functions whose values would take more bytes in all lanes, if all were kept, may have frames that
-/// are too large for the caller's stack.
-const LARGE_FRAME: usize = 256 << 10;
-
 impl WideCode {
     pub(super) fn new(engine: &Engine) -> Self {
-        let lanes = engine.config().lanes;
-        let (first, others) = (SteadyCell::new(), Mutex::default());
-        Self { budget: engine.context_budget(), first, others, lanes }
+        let (lanes, has_deadline) = (engine.config().lanes, engine.config().limits.deadline.is_some());
+        Self { budget: engine.context_budget(), variants: Default::default(), lanes, has_deadline }
     }
 
-    /// Returns the code for these parameters that are the same in every row, or of them all
-    /// as columns if there are too many variants.
+    /// Returns the code of a kind, if it has been made.
+    #[inline]
+    fn made(&self, kind: ColumnKind) -> Option<&Arc<ColumnCode>> {
+        self.variants.iter().map_while(SteadyCell::get).find(|code| code.serves(kind))
+    }
+
+    /// Returns the code of a kind; if there are too many variants, that which takes all parameters as
+    /// columns.
     fn variant(
         &self,
         kernel: &PinnedFunction,
-        wanted: WideKind,
+        mut kind: ColumnKind,
         run: &RunInProgress<'_, '_>,
     ) -> Result<Arc<ColumnCode>, Failure> {
-        let mut others_wanted = wanted;
-        if let Some(first) = self.first.get() {
-            let others = self.others.lock();
-            if others.len() + 1 >= VARIANTS {
-                others_wanted.every = 0;
-            }
-            let mut all = others.iter().chain([first]);
-            let found = all.clone().find(|code| wanted.is(code));
-            if let Some(found) = found.or_else(|| all.find(|code| others_wanted.is(code))) {
-                return Ok(found.clone());
+        if let Some(made) = self.made(kind) {
+            return Ok(made.clone());
+        }
+        if self.variants[VARIANTS - 2].get().is_some() {
+            kind.every = 0;
+            if let Some(made) = self.made(kind) {
+                return Ok(made.clone());
             }
         }
-        let WideKind { every, counts_fuel, is_large } = others_wanted;
         let jit = kernel.engine.jit().map_err(|error| Failure::System(error.to_string()))?;
-        let (graph, stopper) = (&kernel.graph, run.stopper());
-        let kind = (counts_fuel, is_large);
-        let code = ColumnCode::of(jit, graph, every, self.lanes, kind, &self.budget, &stopper)?;
+        let code = ColumnCode::of(jit, &kernel.graph, kind, self.lanes, &self.budget, &run.stopper())?;
         let code = Arc::new(code);
-        if !others_wanted.is(self.first.get_or_make(|| code.clone())) {
-            self.others.lock().push(code.clone());
-        }
+        // Another thread may have filled any of them.
+        let _ = self.variants.iter().try_fold(code.clone(), |code, variant| variant.set(code).err());
         Ok(code)
     }
 
     /// Compiles what computes such columns.
     pub(super) fn prepare(&self, kernel: &PinnedFunction, inputs: &[Column<'_>]) -> Result<(), Error> {
         let is_large = inputs.iter().any(|input| matches!(input, Column::Values(values) if is_large(values)));
-        let wanted = WideKind { every: same_in_every_row(inputs), counts_fuel: false, is_large };
+        let wanted = ColumnKind { every: same_in_every_row(inputs), counts_fuel: false, is_large };
         let code = self.variant(kernel, wanted, &Run::new().in_progress());
         code.map(|_| ()).map_err(|failure| not_compiled(kernel, &failure).error)
+    }
+
+    /// Computes a block of rows with one call of the code, if there is code for such columns, nothing but
+    /// their values is asked for, and they are in order.
+    #[inline]
+    pub(super) fn at_once(
+        &self,
+        kernel: &PinnedFunction,
+        variables: &[f64],
+        inputs: &[Column<'_>],
+        output: &mut [f64],
+        run: &Run<'_>,
+        present: PresentEnvironment,
+    ) -> Option<Result<(), RowError>> {
+        let rows = output.len();
+        let is_one_block = (1..=blocks::BLOCK).contains(&rows);
+        if !is_one_block || !run.is_plain() || self.has_deadline || nesting::is_inside() {
+            return None;
+        }
+        let (mut values, mut every) = ([0.0; FEW], 0);
+        let number = inputs.len() + variables.len();
+        let (given, read) = values.get_mut(..number)?.split_at_mut(inputs.len());
+        for (index, (input, given)) in inputs.iter().zip(given).enumerate() {
+            match *input {
+                Column::Every(value) => {
+                    *given = value;
+                    every |= 1 << index;
+                }
+                Column::Values(values) if values.len() == rows => {}
+                Column::Values(_) => return None,
+            }
+        }
+        if !variables.is_empty() {
+            read.copy_from_slice(variables);
+        }
+        let code = self.made(ColumnKind { every, counts_fuel: false, is_large: false })?;
+        let takes = rows < code.lanes() || code.takes(rows);
+        if !takes || inputs.len() != code.parameters() || code.has_large_frames() {
+            return None;
+        }
+        let columns = inputs.iter().map(|input| match *input {
+            Column::Values(values) => values,
+            Column::Every(_) => &[],
+        });
+        let environment = DefaultEnvironment::enter_from(present);
+        let (stop, values) = (run.state().word(), &values[..number]);
+        let done = if rows < code.lanes() {
+            few(code, stop, columns, values, output)
+        } else {
+            code.run(stop, columns, values, output, false, &mut 0)
+        };
+        drop(environment);
+        let request = run.state().take_requests();
+        if done < rows {
+            let end = BlockEnd::Stopped(request.unwrap_or(StopRequest::Interrupt));
+            return Some(Err(kernel.error(done, end)));
+        }
+        Some(Ok(()))
     }
 
     /// Computes all rows, where variables of the context have these values.
@@ -109,33 +164,14 @@ impl WideCode {
             return Ok(());
         }
         let every = same_in_every_row(inputs);
-        let wanted = WideKind { every, counts_fuel: run.fuel.is_some(), is_large: is_large(output) };
-        let other;
-        let code: &ColumnCode = match self.first.get().filter(|code| wanted.is(code)) {
-            Some(first) => first,
-            None => {
-                let found = self.variant(kernel, wanted, run);
-                other = found.map_err(|failure| not_compiled(kernel, &failure))?;
-                &other
-            }
-        };
+        let wanted = ColumnKind { every, counts_fuel: run.fuel.is_some(), is_large: is_large(output) };
+        let code = &*self.variant(kernel, wanted, run).map_err(|failure| not_compiled(kernel, &failure))?;
         let value = |input: &Column<'_>| match input {
             Column::Every(value) => *value,
             Column::Values(_) => 0.0,
         };
-        // Filled where it lies: to be moved, it would have to wait for what was just written.
-        let mut values = SmallVec::<[f64; FEW]>::new();
-        values.extend(inputs.iter().map(value));
-        values.extend_from_slice(variables);
-        let frame = kernel.graph.size.saturating_mul(code.lanes() * size_of::<f64>());
-        let has_large_frames = frame > LARGE_FRAME;
-        if !has_large_frames && code.entry().every == every {
-            match at_once(code, inputs, &values, output, run) {
-                Some(done) if done < output.len() => return Err(kernel.error(done, stopped(run.state()))),
-                Some(_) => return Ok(()),
-                None => {}
-            }
-        }
+        let values: Vec<f64> = inputs.iter().map(value).chain(variables.iter().copied()).collect();
+        let has_large_frames = code.has_large_frames();
         let rows = output.len().min(blocks::BLOCK).next_multiple_of(code.lanes());
         // What the code reads as a column, though it is the same in every row.
         let filling = |(index, input): (usize, &Column<'_>)| match input {
@@ -164,7 +200,7 @@ impl WideCode {
 
     /// Returns how it is run.
     pub(super) fn explain(&self, graph: &CallGraph) -> Vec<Remark> {
-        let made = self.first.get().map(|code| code.lanes());
+        let made = self.variants[0].get().map(|code| code.lanes());
         let how = match made {
             Some(lanes) => format!("{lanes} rows at once"),
             None => "many rows at once".to_owned(),
@@ -196,51 +232,33 @@ fn not_compiled(kernel: &PinnedFunction, failure: &Failure) -> RowError {
     }
 }
 
-/// Computes a few rows, if nothing but their values is asked for, with one call of the code. Returns
-/// how many are complete.
-#[inline]
-fn at_once(
+/// Computes fewer rows than there are lanes: the other lanes compute the last row again. Returns how many
+/// are complete.
+fn few<'c>(
     code: &ColumnCode,
-    inputs: &[Column<'_>],
+    stop: &AtomicU64,
+    columns: impl Iterator<Item = &'c [f64]>,
     values: &[f64],
     output: &mut [f64],
-    run: &RunInProgress<'_, '_>,
-) -> Option<usize> {
-    let is_plain = run.valid.is_none() && run.fuel.is_none() && run.state().requested().is_none();
-    let is_one_block = output.len() <= blocks::BLOCK && code.takes(output.len());
-    // Of the parameters beyond these, no code knows which are the same in every row.
-    if !is_plain || !is_one_block || inputs.len() > u64::BITS as usize {
-        return None;
+) -> usize {
+    let (lanes, rows) = (code.lanes(), output.len());
+    let mut memory = SmallVec::<[f64; FEW_DOUBLES]>::from_elem(0.0, (code.parameters() + 1) * lanes);
+    let (computed, padded) = memory.split_at_mut(lanes);
+    for (column, values) in padded.chunks_mut(lanes).zip(columns) {
+        if let (Some(last), Some(given)) = (values.last(), column.get_mut(..values.len())) {
+            given.copy_from_slice(values);
+            column[values.len()..].fill(*last);
+        }
     }
-    let columns = inputs.iter().map(|input| match *input {
-        Column::Values(values) => values,
-        Column::Every(_) => &[],
-    });
-    Some(code.run(run.state().word(), columns, values, output, false, &mut 0))
+    let done = code.run(stop, padded.chunks(lanes), values, computed, false, &mut 0);
+    output.copy_from_slice(&computed[..rows]);
+    // Lanes of the last row are all alike, so they stop at the first of them at the latest.
+    if done < lanes { done.min(rows - 1) } else { rows }
 }
 
 /// Returns the end of a block at which a run was asked to stop.
 fn stopped(state: &RunState) -> BlockEnd {
     BlockEnd::Stopped(state.requested().unwrap_or(StopRequest::Interrupt))
-}
-
-/// What kind of code is asked for.
-#[derive(Clone, Copy)]
-struct WideKind {
-    /// The parameters that are the same in every row, by bit.
-    every: u64,
-    counts_fuel: bool,
-    /// Whether the output is larger than caches.
-    is_large: bool,
-}
-
-impl WideKind {
-    #[inline]
-    fn is(self, code: &ColumnCode) -> bool {
-        code.entry().every == self.every
-            && code.counts_fuel() == self.counts_fuel
-            && (code.is_for_large() || !self.is_large)
-    }
 }
 
 /// Returns whether that many numbers are written past the caches, where that gains.
@@ -304,22 +322,12 @@ impl<'k, 'i: 'k> WideWorker<'k, 'i> {
         }
     }
 
-    /// Computes fewer rows than there are lanes. The other lanes compute the last row again.
+    /// Computes fewer rows than there are lanes.
     fn few(&self, start: usize, output: &mut [f64]) -> Result<(), (usize, BlockEnd)> {
-        let (lanes, rows) = (self.code.lanes(), output.len());
-        let mut memory = SmallVec::<[f64; FEW_DOUBLES]>::from_elem(0.0, (self.inputs.len() + 1) * lanes);
-        let (computed, padded) = memory.split_at_mut(lanes);
-        for (index, column) in padded.chunks_mut(lanes).enumerate() {
-            let values = self.rows(index, start, rows);
-            if let (Some(last), Some(given)) = (values.last(), column.get_mut(..values.len())) {
-                given.copy_from_slice(values);
-                column[values.len()..].fill(*last);
-            }
-        }
-        let done =
-            self.code.run(self.state.word(), padded.chunks(lanes), self.values, computed, false, &mut 0);
-        output.copy_from_slice(&computed[..rows]);
-        if done < lanes { Err(self.stopped(start + done.min(rows - 1))) } else { Ok(()) }
+        let rows = output.len();
+        let columns = (0..self.inputs.len()).map(|index| self.rows(index, start, rows));
+        let done = few(self.code, self.state.word(), columns, self.values, output);
+        if done < rows { Err(self.stopped(start + done)) } else { Ok(()) }
     }
 }
 

@@ -1,16 +1,12 @@
 //! Entering code that computes rows of columns.
 #![allow(unsafe_code)]
 
-use smallvec::SmallVec;
 use std::mem;
 use std::sync::atomic::AtomicU64;
 
 /// The signature of such code: see `ColumnEntry` of the code generator.
 type ColumnBody =
     unsafe extern "C" fn(*const AtomicU64, *const *const f64, *const f64, *mut f64, u64, *mut i64) -> u64;
-
-/// The addresses of columns; of a few, on the stack.
-pub type ColumnAddresses = SmallVec<[*const f64; 8]>;
 
 /// Runs code over columns, on the stack of the thread. Returns how many rows of `output`
 /// are complete.

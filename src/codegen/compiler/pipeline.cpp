@@ -341,17 +341,15 @@ struct Passes {
 
   /// For functions over columns, which are vectors already: their loops need neither the
   /// vectorizer nor unrolling. With LLVM's own pipeline compiling takes up to twice as long, and the
-  /// code is no faster.
+  /// code is no faster. Nor is it if instructions are combined before loops as well.
   static FunctionPassManager rows() {
     FunctionPassManager FPM;
-    FPM.addPass(InstCombinePass());
     LoopPassManager LPM;
     LPM.addPass(LoopRotatePass());
     LPM.addPass(LICMPass(LICMOptions()));
     FPM.addPass(createFunctionToLoopPassAdaptor(std::move(LPM),
                                                 /*UseMemorySSA=*/true));
     FPM.addPass(GVNPass());
-    FPM.addPass(ADCEPass());
     FPM.addPass(SimplifyCFGPass());
     FPM.addPass(InstCombinePass());
     return FPM;
@@ -441,14 +439,12 @@ constexpr StringLiteral IdleUnoptimized[] = {
     "Unpack machine instruction bundles",
 };
 
-/// Passes that do nothing where there are no loops: those for loops; those for integers and memory,
-/// of which such functions have next to none; and the scheduler, since what a function computes
-/// once is in a good order already. (It changed one in fifty functions, and the time of none.
-/// Without the others, object files are the same.)
-constexpr StringLiteral IdleWithoutLoops[] = {
+/// Passes that do nothing where there are no loops, and none where the only loops are those of
+/// functions over columns: those for scalar loops, and those for integers and memory, of which such
+/// functions have next to none. Without them, object files are the same.
+constexpr StringLiteral IdleWithoutScalarLoops[] = {
     "Canonicalize Freeze Instructions in Loops",
     "Loop Strength Reduction",
-    "Early Machine Loop Invariant Code Motion",
     "Machine Loop Invariant Code Motion",
     "Interleaved Access Pass",
     "X86 Partial Reduction",
@@ -458,14 +454,33 @@ constexpr StringLiteral IdleWithoutLoops[] = {
     "X86 cmov Conversion",
     "X86 Avoid Store Forwarding Blocks",
     "X86 LEA Optimize",
+    "X86 Atom pad short functions",
+    "Early If-Conversion",
+};
+
+/// More passes that do nothing where there are no loops; and the scheduler, since what a function
+/// computes once is in a good order already. (It changed one in fifty functions, and the time of none.)
+constexpr StringLiteral IdleWithoutLoops[] = {
+    "Early Machine Loop Invariant Code Motion",
     "X86 LEA Fixup",
     "X86 Fixup SetCC",
-    "X86 Atom pad short functions",
     "X86 Byte/Word Instruction Fixup",
-    "Early If-Conversion",
     "Machine InstCombiner",
     "Optimize machine instruction PHIs",
     "Machine Instruction Scheduler",
+};
+
+/// More passes that do nothing for functions over columns; and the scheduler after register allocation,
+/// a tenth of the time: what is left to reorder then, the processor reorders itself.
+constexpr StringLiteral IdleForRows[] = {
+    "Early Tail Duplication",
+    "Tail Duplication",
+    "Shrink Wrapping analysis",
+    "Detect Dead Lanes",
+    "X86 Optimize Call Frame",
+    "X86 Fixup Inst Tuning",
+    "X86 Fixup Vector Constants",
+    "Post RA top-down list latency scheduler",
 };
 
 /// A pass manager that skips the idle passes of a pipeline.
@@ -479,9 +494,12 @@ struct BusyPasses : legacy::PassManagerBase {
 
   void add(Pass *P) override {
     StringRef Name = P->getPassName();
+    bool AreRows = Kind == Loops::Rows || Kind == Loops::LongRows;
     if (is_contained(Idle, Name) ||
         (!Optimizes && is_contained(IdleUnoptimized, Name)) ||
+        (Kind != Loops::Any && is_contained(IdleWithoutScalarLoops, Name)) ||
         (Kind == Loops::None && is_contained(IdleWithoutLoops, Name)) ||
+        (AreRows && is_contained(IdleForRows, Name)) ||
         // It compares first, as far as it can, and masks have few registers.
         (Kind == Loops::LongRows && Name == "Machine Instruction Scheduler"))
       delete P;

@@ -26,6 +26,7 @@ use super::library::intrinsic;
 use super::refusal::{Result, missing};
 use super::types::Types;
 use crate::codegen::body::{Body, CACHE_LINE, ColumnEntry};
+use crate::codegen::cost::{calls_library, waits_for_caches};
 use crate::codegen::options::CompileOptions;
 use crate::codegen::rounds::{DifferentRounds, recurs_last};
 use crate::codegen::uniform::Uniform;
@@ -49,6 +50,9 @@ use value::{Mask, Wide, WideLocal, has_wide_truths};
 
 /// The attribute of functions over columns, which have passes of their own.
 const ROWS: &str = "kal-rows";
+
+/// The number of rounds from which on an output is aligned.
+const ALIGNED_ROUNDS: u64 = 8;
 
 /// Adds code of a function over columns to the module.
 pub(super) fn body(
@@ -84,6 +88,8 @@ struct RowLoop<'c> {
     streams: Option<IntValue<'c>>,
     /// Where the number of the row is kept that is begun next.
     next: PointerValue<'c>,
+    /// Where the number of rows from a round to the next one is kept.
+    step: PointerValue<'c>,
     /// Where NaN is kept in lanes that had a NaN or an infinity as result.
     seen: PointerValue<'c>,
     /// Where the number of rows is kept that are complete at the end.
@@ -271,10 +277,38 @@ impl<'m, 'c> WideLowering<'m, 'c> {
         self.builder.build_store(next, i64.const_zero())?;
         self.builder.build_store(complete, number)?;
         self.builder.build_store(seen, self.doubles.const_zero())?;
+        let step = self.allocate(i64.into())?;
+        self.builder.build_store(step, self.first_step(body, output, number)?)?;
         self.builder.build_unconditional_branch(head)?;
         self.builder.position_at_end(head);
         let arguments = Vec::new();
-        Ok(RowLoop { head, done, number, streams, next, seen, complete, output, sources, arguments })
+        Ok(RowLoop { head, done, number, streams, next, step, seen, complete, output, sources, arguments })
+    }
+
+    /// Returns how many rows the second round is behind the first one: as many as there are lanes, or fewer,
+    /// so that all rounds from then on write whole lines of a cache, if that is worth computing some rows
+    /// twice.
+    fn first_step(
+        &self,
+        body: Body<'m>,
+        output: PointerValue<'c>,
+        number: IntValue<'c>,
+    ) -> Result<IntValue<'c>> {
+        let i64 = self.types.context.i64_type();
+        let lanes = i64.const_int(self.lanes.into(), false);
+        let calls = calls_library(body.function, body.inline, body.builtins);
+        if self.fuel.is_some() || calls || !waits_for_caches(body.function, body.inline) {
+            return Ok(lanes);
+        }
+        let line = (CACHE_LINE / size_of::<f64>()).min(self.lanes as usize) as u64;
+        let size = i64.const_int(size_of::<f64>().trailing_zeros().into(), false);
+        let address = self.builder.build_ptr_to_int(output, i64, "")?;
+        let element = self.builder.build_right_shift(address, size, false, "")?;
+        let behind = self.builder.build_and(element, i64.const_int(line - 1, false), "")?;
+        let fewer = self.builder.build_int_sub(lanes, behind, "")?;
+        let many = i64.const_int(u64::from(self.lanes) * ALIGNED_ROUNDS, false);
+        let are_many = self.builder.build_int_compare(IntPredicate::UGE, number, many, "")?;
+        Ok(self.builder.build_select(are_many, fewer, lanes, "")?.into_int_value())
     }
 
     /// Emits the beginning of one round of the loop, up to its arguments. Where there are fewer rows
@@ -346,8 +380,9 @@ impl<'m, 'c> WideLowering<'m, 'c> {
             let done = self.builder.build_int_add(row, lowest, "")?;
             leave(self, has_stopped, done, self.block("go_on"))?;
         }
-        let next = self.builder.build_int_add(row, lanes, "")?;
+        let next = self.builder.build_int_add(row, self.load_number(rows.step)?, "")?;
         self.builder.build_store(rows.next, next)?;
+        self.builder.build_store(rows.step, lanes)?;
         self.builder.build_unconditional_branch(rows.head)?;
         self.finish(rows)
     }
