@@ -11,12 +11,23 @@ use parking_lot::Mutex;
 use std::slice::ChunksMut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// The number of rows between two looks for a request to stop.
 pub(super) const BLOCK: usize = 4096;
 
 /// The stack of a thread whose code may have a large frame, in bytes.
 const STACK: usize = 8 << 20;
+
+/// The number of rows that the caller computes first, to know what rows take.
+const TRIED: usize = 64;
+
+/// How long the caller works alone before it looks whether other threads are worth it.
+const ALONE: Duration = Duration::from_micros(100);
+
+/// How much work must be left for other threads to be worth it: a thread takes some 50 microseconds to
+/// start, and finds nothing in its caches.
+const SHARED: Duration = Duration::from_micros(500);
 
 /// Some rows of an output.
 pub(super) struct Block<'o> {
@@ -80,8 +91,31 @@ impl<'o> BlockQueue<'o> {
         }
     }
 
-    fn work(&self, worker: &mut dyn BlockWorker) {
-        while let Some(block) = self.next() {
+    /// Returns how many blocks are left.
+    fn left(&self) -> usize {
+        let (next, rest) = &*self.chunks.lock();
+        if self.lowest.load(Ordering::Relaxed) < *next { 0 } else { rest.len() }
+    }
+
+    /// Computes blocks until none is left, or enough are that other threads are worth it, if each takes
+    /// as long as the last ones.
+    fn work_alone(&self, worker: &mut dyn BlockWorker) {
+        let mut left = self.left();
+        while left > 0 {
+            let (before, begin) = (left, Instant::now());
+            self.work(worker, Some(begin + ALONE));
+            left = self.left();
+            if are_worth_threads(left, begin.elapsed(), before - left) {
+                return;
+            }
+        }
+    }
+
+    /// Computes blocks until none is left, or that moment has come.
+    fn work(&self, worker: &mut dyn BlockWorker, end: Option<Instant>) {
+        while end.is_none_or(|end| Instant::now() < end)
+            && let Some(block) = self.next()
+        {
             let number = block.start / BLOCK;
             let lent = self.meter.as_ref().map(|meter| meter.lock().lent());
             let mut left = lent;
@@ -97,6 +131,11 @@ impl<'o> BlockQueue<'o> {
     }
 }
 
+/// Returns whether other threads are worth it for blocks that are left, after others have taken some time.
+fn are_worth_threads(left: usize, elapsed: Duration, done: usize) -> bool {
+    left > 1 && elapsed.as_secs_f64() * left as f64 >= SHARED.as_secs_f64() * done as f64
+}
+
 /// Computes all rows of an output with workers, one for each thread. Takes what they take of
 /// the fuel, if it is counted.
 ///
@@ -108,25 +147,44 @@ pub(super) fn compute<W: BlockWorker>(
     fuel: &mut Option<u64>,
     worker: impl Fn() -> W + Sync,
 ) -> Result<(), (usize, BlockEnd)> {
-    let before = plan.before.min(output.len());
+    // The caller works, too, if its stack is large enough.
+    let mut own = (!plan.has_large_frames).then(&worker);
+    let may_share = plan.threads > 1 && fuel.is_none() && output.len() > BLOCK;
+    let tried = if may_share && own.is_some() { TRIED } else { 0 };
+    let before = (plan.before + tried).min(output.len());
     let (first, output) = output.split_at_mut(before);
+    let begin = Instant::now();
     if !first.is_empty() {
-        worker().block(Block { start: 0, output: first }, fuel)?;
+        own.get_or_insert_with(&worker).block(Block { start: 0, output: first }, fuel)?;
     }
+    let each = begin.elapsed().as_secs_f64() / before.max(1) as f64;
     let blocks = output.len().div_ceil(BLOCK);
     let threads = plan.threads.clamp(1, blocks.max(1));
-    if threads == 1 && !plan.has_large_frames {
-        let mut worker = worker();
+    if let Some(worker) = own.as_mut().filter(|_| threads == 1) {
         let mut numbered = (before..).step_by(BLOCK).zip(output.chunks_mut(BLOCK));
         return numbered.try_for_each(|(start, output)| worker.block(Block { start, output }, fuel));
     }
+    let rows = output.len();
     let queue = BlockQueue {
         chunks: Mutex::new((before, output.chunks_mut(BLOCK))),
         lowest: AtomicUsize::new(usize::MAX),
         meter: fuel.map(FuelMeter::new).map(Mutex::new),
         end: Mutex::new(None),
     };
-    start(plan, threads, &queue, &|| queue.work(&mut worker()));
+    if let Some(own) = own.as_mut().filter(|_| queue.meter.is_none()) {
+        // What a block takes is known better, if it takes little, when one has been computed.
+        if each * (BLOCK as f64) < ALONE.as_secs_f64() || each * (rows as f64) < SHARED.as_secs_f64() {
+            queue.work_alone(own);
+        }
+    }
+    let others = queue.left().min(threads).saturating_sub(usize::from(own.is_some()));
+    start(others, &queue, &|| queue.work(&mut worker(), None), || match &mut own {
+        Some(own) => {
+            queue.work(own, None);
+            true
+        }
+        None => false,
+    });
     let (meter, mut end) = (queue.meter, queue.end.into_inner());
     let Some(meter) = meter.map(Mutex::into_inner) else { return end.map_or(Ok(()), Err) };
     let counted = end.as_ref().map_or(blocks, |(row, _)| row / BLOCK + 1);
@@ -149,15 +207,20 @@ pub(super) fn compute<W: BlockWorker>(
             }
             *left.lock() = fuel.unwrap_or(0);
         };
-        start(plan, 1, &queue, &again);
+        if plan.has_large_frames {
+            start(1, &queue, &again, || false);
+        } else {
+            again();
+        }
         *fuel = Some(left.into_inner());
         end = queue.end.into_inner();
     }
     end.map_or(Ok(()), Err)
 }
 
-/// Does the same work on some threads, which ends the queue if there is none.
-fn start(plan: &Plan, threads: usize, queue: &BlockQueue<'_>, work: &(dyn Fn() + Sync)) {
+/// Does the same work on some other threads, and meanwhile what the caller does itself, which returns
+/// whether it does anything. Ends the queue if nothing does.
+fn start(others: usize, queue: &BlockQueue<'_>, work: &(dyn Fn() + Sync), own: impl FnOnce() -> bool) {
     let work = || {
         let _environment = DefaultEnvironment::enter();
         work();
@@ -167,14 +230,69 @@ fn start(plan: &Plan, threads: usize, queue: &BlockQueue<'_>, work: &(dyn Fn() +
             let named = thread::Builder::new().name("kal columns".into());
             named.stack_size(STACK).spawn_scoped(scope, work).is_ok()
         };
-        // The caller works, too, if its stack is large enough.
-        let others = if plan.has_large_frames { threads } else { threads - 1 };
         let started = (0..others).map(start).filter(|is_started| *is_started).count();
-        if !plan.has_large_frames {
-            work();
-        } else if started == 0 {
+        if !own() && started == 0 {
             let message = "no thread can be started for a function with a large frame";
             queue.ended(0, BlockEnd::Failed(Error::NoMemory(message.into())));
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::thread::ThreadId;
+
+    /// Notes which threads compute blocks, which wait for one another.
+    struct ThreadNoter<'t> {
+        threads: &'t Mutex<HashSet<ThreadId>>,
+        /// The number of threads for which each block but the first waits.
+        wanted: usize,
+    }
+
+    impl BlockWorker for ThreadNoter<'_> {
+        fn block(&mut self, block: Block<'_>, _: &mut Option<u64>) -> Result<(), (usize, BlockEnd)> {
+            self.threads.lock().insert(thread::current().id());
+            while block.start > 0 && self.threads.lock().len() < self.wanted {
+                thread::yield_now();
+            }
+            // Rows take long.
+            let begin = Instant::now();
+            while begin.elapsed() < 2 * SHARED {}
+            let rows = (block.start..).zip(block.output);
+            rows.for_each(|(row, value)| *value = row as f64);
+            Ok(())
+        }
+    }
+
+    /// Computes rows that take long; returns how many threads have.
+    fn threads_of(rows: usize, has_large_frames: bool, wanted: usize) -> usize {
+        let mut output = vec![-1.0; rows];
+        let noted = Mutex::default();
+        let plan = Plan { threads: 3, has_large_frames, before: 0 };
+        let worker = || ThreadNoter { threads: &noted, wanted };
+        assert!(compute(&mut output, &plan, &mut None, worker).is_ok());
+        assert!(output.iter().enumerate().all(|(row, value)| *value == row as f64));
+        assert_eq!(noted.lock().contains(&thread::current().id()), !has_large_frames);
+        noted.into_inner().len()
+    }
+
+    #[test]
+    fn what_takes_long_is_shared_by_threads() {
+        assert_eq!(threads_of(10 * BLOCK, false, 3), 3);
+        assert_eq!(threads_of(10 * BLOCK, true, 3), 3);
+        // Two blocks are for two threads.
+        assert_eq!(threads_of(2 * BLOCK, false, 2), 2);
+        assert_eq!(threads_of(BLOCK, false, 1), 1);
+    }
+
+    #[test]
+    fn what_takes_less_than_a_thread_to_start_is_done_by_the_caller() {
+        assert!(!are_worth_threads(40, ALONE, 10));
+        assert!(are_worth_threads(60, ALONE, 10));
+        assert!(are_worth_threads(2, SHARED, 1));
+        // There is nothing to share.
+        assert!(!are_worth_threads(1, SHARED, 1));
+    }
 }

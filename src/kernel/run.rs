@@ -17,8 +17,8 @@ use std::time::Instant;
 /// How a kernel is to be run.
 #[derive(Default)]
 pub struct Run<'a> {
-    /// The number of threads that compute rows; the caller's alone if it is 0 or 1. A kernel
-    /// with effects uses no other.
+    /// The number of threads that compute rows; the caller's alone if it is 0 or 1, and as long as
+    /// others would take longer to start than they save. A kernel with effects uses no other.
     pub threads: usize,
     /// When the run is to be stopped. That of the engine's
     /// [limits](crate::Limits::deadline) holds as well.
@@ -226,10 +226,11 @@ impl<'a> Run<'a> {
     /// Returns whether nothing but the values of all rows is asked for, and nothing stops it yet.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
-        let Self { deadline, fuel, valid, state, outer, .. } = self;
+        let Self { deadline, fuel, valid, state, outer, failing, .. } = self;
         let is_asked = deadline.is_some() || fuel.is_some() || valid.is_some() || outer.is_some();
-        // Also what was meant for another run: that is not to stop this one.
-        !is_asked && state.requests.load(Ordering::Relaxed) == 0
+        let marks = matches!(failing, Failing::Mark(_));
+        // An interrupt of an earlier run is still there, which `watch` forgets.
+        !is_asked && !marks && state.requests.load(Ordering::Relaxed) == 0
     }
 
     /// Returns what stops it.

@@ -25,17 +25,20 @@ use std::sync::atomic::{self, AtomicU64, Ordering};
 /// Code for each set of parameters that are the same in every row. Made when it is met.
 pub(super) struct WideCode {
     budget: Arc<ContextBudget>,
-    /// Filled from the first one on. The last ones are for code that takes all parameters as columns, of
-    /// each kind.
-    variants: [SteadyCell<Arc<ColumnCode>>; VARIANTS + 2],
+    /// Filled from the first one on, the last ones only with general ones.
+    variants: [SteadyCell<Arc<ColumnCode>>; SPECIAL + GENERAL],
     lanes: Option<u32>,
-    /// Whether each run of the engine has one.
+    /// Whether the engine has a deadline for each run.
     has_deadline: bool,
 }
 
-/// The number of variants that are kept: what is asked for beyond has a column of equal
-/// values in place of a single one.
-const VARIANTS: usize = 8;
+/// The number of variants that are kept for parameters that are the same in every row: what is asked for
+/// beyond has a column of equal values in place of a single one.
+const SPECIAL: usize = 7;
+
+/// The number of variants that take all parameters as columns: one for small outputs, one for large ones,
+/// one that counts fuel.
+const GENERAL: usize = 3;
 
 /// The number of parameters and variables up to which one block needs no memory of the heap.
 const FEW: usize = 8;
@@ -71,7 +74,7 @@ impl WideCode {
         if let Some(made) = self.made(kind) {
             return Ok(made.clone());
         }
-        if self.variants[VARIANTS - 2].get().is_some() {
+        if self.variants[SPECIAL - 1].get().is_some() {
             kind.every = 0;
             if let Some(made) = self.made(kind) {
                 return Ok(made.clone());
@@ -80,8 +83,12 @@ impl WideCode {
         let jit = kernel.engine.jit().map_err(|error| Failure::System(error.to_string()))?;
         let code = ColumnCode::of(jit, &kernel.graph, kind, self.lanes, &self.budget, &run.stopper())?;
         let code = Arc::new(code);
-        // Another thread may have filled any of them.
-        let _ = self.variants.iter().try_fold(code.clone(), |code, variant| variant.set(code).err());
+        // Another thread may have filled any of them, also with the same.
+        let room = if kind.every == 0 { &self.variants[..] } else { &self.variants[..SPECIAL] };
+        let keeps = |variant: &SteadyCell<Arc<ColumnCode>>| {
+            variant.set(code.clone()).is_ok() || variant.get().is_some_and(|made| made.serves(kind))
+        };
+        let _ = room.iter().any(keeps);
         Ok(code)
     }
 

@@ -24,7 +24,7 @@ fn engines() -> Vec<(String, Engine)> {
 }
 
 /// Returns the kernel of a function in each of these engines.
-fn kernels(definitions: &str, function: &str) -> Vec<(String, Kernel)> {
+pub fn kernels(definitions: &str, function: &str) -> Vec<(String, Kernel)> {
     let made = |(name, engine): (String, Engine)| {
         let mut context = engine.context().expect("a context starts");
         context.eval(definitions).expect("it is right");
@@ -79,39 +79,6 @@ fn a_single_nan_of_any_pattern_is_the_same_one() {
                 kernel.apply(&[Column::Values(&column)], &mut output, &mut Run::new()).expect("it ends");
                 assert!(bits(&output) == wanted, "{name}, row {row}, {pattern:x}");
             }
-        }
-    }
-}
-
-/// Results of large columns are written past the caches, from the first row on whose result is at a
-/// multiple of 64 bytes.
-#[test]
-fn large_columns_give_the_bits_of_small_ones_wherever_they_are() {
-    const ROWS: usize = 600_011;
-    let text = "def f(a x) if a > x then a * x - 1 else (a - a) / (x - x) * a";
-    let mut random = Random::new(9);
-    let special = [f64::NAN, -f64::NAN, f64::from_bits(0x7ff8_0000_dead_beef), f64::INFINITY, -0.0];
-    let values: Vec<f64> = (0..50).map(|n| f64::from(n) - 25.5).chain(special).collect();
-    let mut column = || -> Vec<f64> { (0..ROWS).map(|_| random.pick(&values)).collect() };
-    // NaNs as well.
-    let bits = |values: &[f64]| -> Vec<u64> { values.iter().map(|value| value.to_bits()).collect() };
-    let (a, x) = (column(), column());
-    for (name, kernel) in kernels(text, "f") {
-        let mut expected = vec![0.0; ROWS];
-        for ((a, x), some) in a.chunks(999).zip(x.chunks(999)).zip(expected.chunks_mut(999)) {
-            let inputs = [Column::Values(a), Column::Values(x)];
-            kernel.apply(&inputs, some, &mut Run::new()).expect("no row fails");
-        }
-        let expected = bits(&expected);
-        for (offset, threads) in [(0, 1), (1, 3), (2, 1), (5, 3), (7, 1)] {
-            let mut memory = vec![7.0; ROWS + 16];
-            let mut run = Run::new();
-            run.threads = threads;
-            let output = &mut memory[offset..offset + ROWS];
-            kernel.apply(&[Column::Values(&a), Column::Values(&x)], output, &mut run).expect("no row fails");
-            assert!(bits(output) == expected, "{name}, {offset}, {threads} threads");
-            let mut around = memory[..offset].iter().chain(&memory[offset + ROWS..]);
-            assert!(around.all(|value| *value == 7.0), "{name}, {offset}");
         }
     }
 }
@@ -270,6 +237,7 @@ fn fuel_ends_a_run_at_the_same_row_everywhere() {
     const PLENTY: u64 = 1 << 40;
     let functions = format!(
         "{FUNCTIONS}
+         def long(x) var s = 0 in (for i = 1, i < 300 in s = s + x / i) : s
          def down(n) if n < 1 then 0 else 1 + down(n - 1)
          def deep(x y) down(fabs(x) % 12) + nested(x, y)"
     );
@@ -390,7 +358,7 @@ fn context_of(config: Config, text: &str) -> Context {
     context
 }
 
-fn context(text: &str) -> Context {
+pub fn context(text: &str) -> Context {
     let mut context = Engine::new().and_then(|engine| engine.context()).expect("there is memory");
     context.eval(text).expect("it is right");
     context
@@ -460,7 +428,7 @@ fn what_cannot_be_wide_is_computed_row_by_row_and_says_why() {
 
 #[test]
 fn the_lowest_row_that_fails_is_named_whatever_the_threads() {
-    let mut context = context("def f(x) if x < 0 then missing(x) else x + 1");
+    let mut context = context("def f(x) (for i = 1, i < 300 in x) : if x < 0 then missing(x) else x + 1");
     let kernel = context.kernel("f").expect("it is defined");
     let mut values: Vec<f64> = (0..20_000).map(f64::from).collect();
     for row in [19_000, 9_001, 17, 4_097] {

@@ -8,6 +8,7 @@ mod changed_texts;
 mod checks;
 mod choices;
 mod cli;
+mod column_blocks;
 mod columns;
 mod commands;
 mod deadlines;

@@ -439,9 +439,9 @@ constexpr StringLiteral IdleUnoptimized[] = {
     "Unpack machine instruction bundles",
 };
 
-/// Passes that do nothing where there are no loops, and none where the only loops are those of
-/// functions over columns: those for scalar loops, and those for integers and memory, of which such
-/// functions have next to none. Without them, object files are the same.
+/// Passes that do nothing where there are no loops, nor where the only loops are those of functions over
+/// columns: those for scalar loops, and those for integers and memory, of which such functions have next
+/// to none. Without them, object files are the same.
 constexpr StringLiteral IdleWithoutScalarLoops[] = {
     "Canonicalize Freeze Instructions in Loops",
     "Loop Strength Reduction",
