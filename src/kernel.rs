@@ -137,6 +137,7 @@ impl Kernel {
     }
 
     /// Computes the function in every row, where variables of the context have these values.
+    #[inline(always)]
     fn apply_with(
         &self,
         variables: &[f64],

@@ -183,7 +183,7 @@ impl ColumnCode {
     /// for other threads after a fence. Computes nothing if its output is at no multiple of
     /// [`CACHE_LINE`], or its rows are no multiple of the number of lanes.
     #[allow(unsafe_code)]
-    #[inline]
+    #[inline(always)]
     pub fn run<'c>(
         &self,
         stop: &AtomicU64,

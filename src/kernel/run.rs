@@ -98,6 +98,7 @@ impl RunState {
     }
 
     /// Returns what the run is to stop for.
+    #[inline]
     pub(super) fn requested(&self) -> Option<StopRequest> {
         if self.requests.load(Ordering::Relaxed) == 0 {
             return None;

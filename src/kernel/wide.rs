@@ -46,10 +46,10 @@ const FEW: usize = 8;
 /// The doubles of inputs and results up to which fewer rows than lanes need no memory of the heap.
 const FEW_DOUBLES: usize = 128;
 
-/// The size from which on an output is written past the caches, in bytes, if rows take less time than
-/// their memory does. A cache reads a line before it is overwritten, and when such an output is read,
-/// its first lines have left the nearest cache.
-const STREAMED: usize = 4 << 20;
+/// The bytes of columns and output from which on the output is written past the caches, if rows take less
+/// time than their memory does: about half of what the last cache of a server's processor holds. A cache
+/// reads a line before it is overwritten, and when such an output is read, its first lines have left.
+const STREAMED: usize = 16 << 20;
 
 impl WideCode {
     pub(super) fn new(engine: &Engine) -> Self {
@@ -94,7 +94,11 @@ impl WideCode {
 
     /// Compiles what computes such columns.
     pub(super) fn prepare(&self, kernel: &PinnedFunction, inputs: &[Column<'_>]) -> Result<(), Error> {
-        let is_large = inputs.iter().any(|input| matches!(input, Column::Values(values) if is_large(values)));
+        let rows = |input: &Column<'_>| match input {
+            Column::Values(values) => values.len(),
+            Column::Every(_) => 0,
+        };
+        let is_large = are_large(inputs, inputs.iter().map(rows).max().unwrap_or(0));
         let wanted = ColumnKind { every: same_in_every_row(inputs), counts_fuel: false, is_large };
         let code = self.variant(kernel, wanted, &Run::new().in_progress());
         code.map(|_| ()).map_err(|failure| not_compiled(kernel, &failure).error)
@@ -171,7 +175,8 @@ impl WideCode {
             return Ok(());
         }
         let every = same_in_every_row(inputs);
-        let wanted = ColumnKind { every, counts_fuel: run.fuel.is_some(), is_large: is_large(output) };
+        let is_large = are_large(inputs, output.len());
+        let wanted = ColumnKind { every, counts_fuel: run.fuel.is_some(), is_large };
         let code = &*self.variant(kernel, wanted, run).map_err(|failure| not_compiled(kernel, &failure))?;
         let value = |input: &Column<'_>| match input {
             Column::Every(value) => *value,
@@ -241,6 +246,7 @@ fn not_compiled(kernel: &PinnedFunction, failure: &Failure) -> RowError {
 
 /// Computes fewer rows than there are lanes: the other lanes compute the last row again. Returns how many
 /// are complete.
+#[inline(never)]
 fn few<'c>(
     code: &ColumnCode,
     stop: &AtomicU64,
@@ -268,10 +274,11 @@ fn stopped(state: &RunState) -> BlockEnd {
     BlockEnd::Stopped(state.requested().unwrap_or(StopRequest::Interrupt))
 }
 
-/// Returns whether that many numbers are written past the caches, where that gains.
+/// Returns whether columns with that many rows and their output are larger than caches.
 #[inline]
-fn is_large(column: &[f64]) -> bool {
-    size_of_val(column) >= STREAMED
+fn are_large(inputs: &[Column<'_>], rows: usize) -> bool {
+    let columns = inputs.iter().filter(|input| matches!(input, Column::Values(_))).count();
+    rows.saturating_mul((columns + 1) * size_of::<f64>()) >= STREAMED
 }
 
 /// Returns the inputs that are the same in every row, by bit, of those that have one.
@@ -350,6 +357,7 @@ impl<'k, 'i: 'k> WideWorker<'k, 'i> {
     }
 
     /// Does the same, and writes past the caches if that is `streamed`.
+    #[inline(never)]
     fn rows_of(&self, start: usize, output: &mut [f64], streamed: bool, fuel: &mut i64) -> Option<usize> {
         let rows = output.len();
         let columns = (0..self.inputs.len()).map(|index| self.rows(index, start, rows));

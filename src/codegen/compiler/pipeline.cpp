@@ -445,7 +445,6 @@ constexpr StringLiteral IdleUnoptimized[] = {
 constexpr StringLiteral IdleWithoutScalarLoops[] = {
     "Canonicalize Freeze Instructions in Loops",
     "Loop Strength Reduction",
-    "Machine Loop Invariant Code Motion",
     "Interleaved Access Pass",
     "X86 Partial Reduction",
     "Constant Hoisting",
@@ -462,6 +461,7 @@ constexpr StringLiteral IdleWithoutScalarLoops[] = {
 /// computes once is in a good order already. (It changed one in fifty functions, and the time of none.)
 constexpr StringLiteral IdleWithoutLoops[] = {
     "Early Machine Loop Invariant Code Motion",
+    "Machine Loop Invariant Code Motion",
     "X86 LEA Fixup",
     "X86 Fixup SetCC",
     "X86 Byte/Word Instruction Fixup",
@@ -479,7 +479,6 @@ constexpr StringLiteral IdleForRows[] = {
     "Detect Dead Lanes",
     "X86 Optimize Call Frame",
     "X86 Fixup Inst Tuning",
-    "X86 Fixup Vector Constants",
     "Post RA top-down list latency scheduler",
 };
 
