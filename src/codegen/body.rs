@@ -64,8 +64,8 @@ impl Entry {
 /// of [`variables_of`](crate::sema::checked::variables_of). `rows` is a multiple of
 /// the number of lanes, or, unless rows make [different rounds](crate::codegen::has_different_rounds),
 /// any number above it. Without such rounds, the second round and the last one may compute some rows of
-/// the one before again. Between the rounds of loops it looks at the word at `stop`, and stops if that is not 0. Returns the number of rows that are complete: if it has
-/// stopped, the next one was in a loop.
+/// the one before again. Between the rounds of loops it looks at the word at `stop`, and stops if that is
+/// not 0. Returns the number of rows that are complete: if it has stopped, the next one was in a loop.
 ///
 /// Code that can write past the caches does so if the highest bit of `rows` is set too; then `output`
 /// is at a multiple of [`CACHE_LINE`], `rows` without that bit a multiple of the number of lanes, and who
