@@ -131,7 +131,8 @@ impl<'o> BlockQueue<'o> {
     }
 }
 
-/// Returns whether other threads are worth it for blocks that are left, after others have taken some time.
+/// Returns whether other threads are worth it for blocks, or rows, that are left, after some have taken
+/// some time.
 fn are_worth_threads(left: usize, elapsed: Duration, done: usize) -> bool {
     left > 1 && elapsed.as_secs_f64() * left as f64 >= SHARED.as_secs_f64() * done as f64
 }
@@ -153,11 +154,11 @@ pub(super) fn compute<W: BlockWorker>(
     let tried = if may_share && own.is_some() { TRIED } else { 0 };
     let before = (plan.before + tried).min(output.len());
     let (first, output) = output.split_at_mut(before);
-    let begin = Instant::now();
+    let begin = (tried > 0).then(Instant::now);
     if !first.is_empty() {
         own.get_or_insert_with(&worker).block(Block { start: 0, output: first }, fuel)?;
     }
-    let each = begin.elapsed().as_secs_f64() / before.max(1) as f64;
+    let elapsed = begin.map(|begin| begin.elapsed());
     let blocks = output.len().div_ceil(BLOCK);
     let threads = plan.threads.clamp(1, blocks.max(1));
     if let Some(worker) = own.as_mut().filter(|_| threads == 1) {
@@ -171,20 +172,16 @@ pub(super) fn compute<W: BlockWorker>(
         meter: fuel.map(FuelMeter::new).map(Mutex::new),
         end: Mutex::new(None),
     };
-    if let Some(own) = own.as_mut().filter(|_| queue.meter.is_none()) {
+    if let Some((own, elapsed)) = own.as_mut().zip(elapsed) {
         // What a block takes is known better, if it takes little, when one has been computed.
-        if each * (BLOCK as f64) < ALONE.as_secs_f64() || each * (rows as f64) < SHARED.as_secs_f64() {
+        let takes_little = elapsed * (BLOCK as u32) < ALONE * (before as u32);
+        if takes_little || !are_worth_threads(rows, elapsed, before) {
             queue.work_alone(own);
         }
     }
     let others = queue.left().min(threads).saturating_sub(usize::from(own.is_some()));
-    start(others, &queue, &|| queue.work(&mut worker(), None), || match &mut own {
-        Some(own) => {
-            queue.work(own, None);
-            true
-        }
-        None => false,
-    });
+    let own = own.as_mut().map(|own| || queue.work(own, None));
+    start(others, &queue, &|| queue.work(&mut worker(), None), own);
     let (meter, mut end) = (queue.meter, queue.end.into_inner());
     let Some(meter) = meter.map(Mutex::into_inner) else { return end.map_or(Ok(()), Err) };
     let counted = end.as_ref().map_or(blocks, |(row, _)| row / BLOCK + 1);
@@ -208,7 +205,7 @@ pub(super) fn compute<W: BlockWorker>(
             *left.lock() = fuel.unwrap_or(0);
         };
         if plan.has_large_frames {
-            start(1, &queue, &again, || false);
+            start(1, &queue, &again, None::<fn()>);
         } else {
             again();
         }
@@ -218,9 +215,9 @@ pub(super) fn compute<W: BlockWorker>(
     end.map_or(Ok(()), Err)
 }
 
-/// Does the same work on some other threads, and meanwhile what the caller does itself, which returns
-/// whether it does anything. Ends the queue if nothing does.
-fn start(others: usize, queue: &BlockQueue<'_>, work: &(dyn Fn() + Sync), own: impl FnOnce() -> bool) {
+/// Does the same work on some other threads, and meanwhile the caller's own, if it has some. Ends the
+/// queue if neither is done.
+fn start(others: usize, queue: &BlockQueue<'_>, work: &(dyn Fn() + Sync), own: Option<impl FnOnce()>) {
     let work = || {
         let _environment = DefaultEnvironment::enter();
         work();
@@ -231,7 +228,9 @@ fn start(others: usize, queue: &BlockQueue<'_>, work: &(dyn Fn() + Sync), own: i
             named.stack_size(STACK).spawn_scoped(scope, work).is_ok()
         };
         let started = (0..others).map(start).filter(|is_started| *is_started).count();
-        if !own() && started == 0 {
+        if let Some(work) = own {
+            work();
+        } else if started == 0 {
             let message = "no thread can be started for a function with a large frame";
             queue.ended(0, BlockEnd::Failed(Error::NoMemory(message.into())));
         }
